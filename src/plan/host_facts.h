@@ -1,0 +1,47 @@
+// What this host can do, as a value: probed once (sys/), faked in tests.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace caisson {
+
+// A folder of a cgroup hierarchy below which this user can make a cell's cgroup.
+struct CgroupSlot {
+  std::string controller;  // "memory", "pids", "cpu"; v2: one slot for all of them
+  std::string directory;   // "/sys/fs/cgroup/memory/…"
+  bool operator==(const CgroupSlot&) const = default;
+};
+
+struct CgroupFacts {
+  enum class Version { kNone, kV1, kV2 };
+  Version version = Version::kNone;
+  std::vector<CgroupSlot> slots;  // only those that can be written
+  std::string why_not;            // when a controller has no slot: the reason, for the error's hint
+  bool operator==(const CgroupFacts&) const = default;
+};
+
+// A name below "/" that a cell gets read-only: a folder, or a link ("bin" → "usr/bin").
+struct SystemEntry {
+  std::string path;         // "/usr"
+  std::string link_target;  // empty: a folder or a file
+  bool is_directory = true;
+  bool operator==(const SystemEntry&) const = default;
+};
+
+struct HostFacts {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::string kernel_release;
+  int landlock_abi = 0;  // 0: not there
+  unsigned cpus = 1;
+  CgroupFacts cgroup;
+  std::vector<SystemEntry> system;    // the allow-list of system folders, as found here
+  std::vector<std::string> etc;       // the allow-list of names below /etc, as found here
+  std::optional<std::string> userns_denied;  // set by doctor's deeper look: why not
+};
+
+}  // namespace caisson

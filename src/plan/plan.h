@@ -1,0 +1,112 @@
+// Plan: the ordered operations that make one cell, as printable data. Nothing here touches the kernel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "plan/host_facts.h"
+#include "policy/policy.h"
+
+namespace caisson {
+
+// What the policy asked and this host gives less of.
+struct Degradation {
+  std::string field;   // "memory"
+  std::string reason;  // "no writable memory cgroup: …"
+  std::string effect;  // "each process is limited, not the cell as a whole"
+  bool operator==(const Degradation&) const = default;
+};
+
+// Which mechanism holds which limit: {"memory", "cgroup v1"}.
+struct Enforcement {
+  std::string limit, mechanism;
+  bool operator==(const Enforcement&) const = default;
+};
+
+struct MountFlags {
+  bool read_only = false, no_exec = false, devices = false;  // nosuid always; nodev unless `devices`
+};
+
+// The steps that build the cell's root, all below the new root, in order.
+struct MakeDirectory { std::string path; unsigned mode = 0755; };
+struct MakeFile { std::string path, content; };
+struct MakeLink { std::string path, target; };
+struct BindHost {
+  std::string source, target;
+  MountFlags flags;
+  bool optional = false;               // skip when the source is gone (system files only)
+  uint64_t device = 0, inode = 0;      // 0: not checked
+  bool below_user_mount = false;       // the target lies in a folder whose content nobody has read
+};
+struct BindOwn { std::string path; };            // a writable window onto the private tmpfs
+struct MountProc { std::string target; };
+struct MountDevpts { std::string target; };
+struct MaskPath { std::string path; bool is_directory = false; };  // an empty thing over it, if it is there
+using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, MountProc,
+                              MountDevpts, MaskPath>;
+
+struct ResourceLimit {
+  int resource;  // RLIMIT_…
+  const char* name;
+  uint64_t value;
+};
+
+struct CgroupFile {
+  std::string controller, file, value;  // {"memory", "memory.limit_in_bytes", "268435456"}
+  bool optional = false;                // memsw without swap accounting: absent is fine
+};
+struct CgroupPlan {
+  CgroupFacts::Version version = CgroupFacts::Version::kNone;
+  std::vector<CgroupSlot> slots;
+  std::vector<CgroupFile> files;
+};
+
+struct LandlockRule {
+  std::string path;  // inside the cell
+  uint64_t access;   // LANDLOCK_ACCESS_FS_…
+};
+struct LandlockPlan {
+  int abi = 0;
+  uint64_t handled = 0, scoped = 0;
+  std::vector<LandlockRule> rules;
+};
+
+enum class Filter { kStandard, kNested, kNoSockets };  // seccomp/: one array of instructions each
+
+struct Plan {
+  Tier tier = Tier::kProcess;
+  uint64_t namespaces = 0;  // CLONE_NEW…
+  uid_t uid = 0;
+  gid_t gid = 0;
+  uint64_t tmp_bytes = 0, tmp_inodes = 0;
+  std::vector<RootStep> root;
+  bool bring_up_loopback = false;
+  std::string hostname;
+  std::vector<ResourceLimit> rlimits;
+  CgroupPlan cgroup;
+  std::optional<uint32_t> pin_to_cpus;  // whole cores by affinity, where no cpu controller is to be had
+  std::optional<LandlockPlan> landlock;
+  Filter filter = Filter::kStandard;
+  Exec exec = Exec::kAllowed;
+  Terminal terminal = Terminal::kNone;
+  std::string workdir;
+  std::vector<std::string> argv;
+  std::vector<std::string> candidates;   // full paths to try, in PATH order
+  std::vector<std::string> environment;  // "K=V"
+  Limits limits;
+  std::vector<Enforcement> enforcement;
+  std::vector<Degradation> degradations;
+};
+
+// An error when the host can't give what the policy asks and the field is not best-effort.
+Result<Plan> make_plan(const Policy&, const Command&, const HostFacts&);
+
+// One line per operation, in order, for `explain`.
+std::vector<std::string> describe(const Plan&);
+std::string describe(const RootStep&);
+
+}  // namespace caisson

@@ -1,0 +1,33 @@
+// The one window through which policy code looks at the host's files: a real one (sys/) and a
+// faked one (tests), so that resolving a policy stays a pure function of what it is shown.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace caisson {
+
+struct FileIdentity {
+  enum class Kind { kFile, kDirectory, kOther };
+  Kind kind;
+  uint64_t device, inode;
+  bool executable;
+};
+
+class HostFiles {
+ public:
+  virtual ~HostFiles() = default;
+  // Follows links. Nothing if it is missing or can't be reached.
+  virtual std::optional<FileIdentity> look(const std::string& path) const = 0;
+  // All links resolved; nothing if it is missing.
+  virtual std::optional<std::string> canonical(const std::string& path) const = 0;
+  // The target of the link itself; nothing if it is no link.
+  virtual std::optional<std::string> link_target(const std::string& path) const = 0;
+  // At most `limit` bytes of a regular file.
+  virtual std::optional<std::string> read(const std::string& path, size_t limit) const = 0;
+  // Makes one directory (0700). Used for SANDBOX_WORK_DIR only.
+  virtual bool make_directory(const std::string& path) const = 0;
+};
+
+}  // namespace caisson
