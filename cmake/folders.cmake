@@ -2,7 +2,7 @@
 # names (through a directory of links), so that a wrong include fails to build.
 function(caisson_folder name)
   cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp ${CMAKE_SOURCE_DIR}/src/${name}/*.S)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(window ${CMAKE_BINARY_DIR}/include/${name})
   file(MAKE_DIRECTORY ${window})
@@ -19,4 +19,14 @@ function(caisson_folder name)
   if(EXISTS ${CMAKE_SOURCE_DIR}/src/${name}/CMakeLists.txt)
     add_subdirectory(src/${name})
   endif()
+endfunction()
+
+# Code that runs between clone and exec, or that shares memory with another process: no exceptions,
+# no RTTI, nothing that allocates, locks or reads errno (tests/child_symbols.sh looks at the object).
+function(caisson_bare_sources folder)
+  foreach(source ${ARGN})
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${folder}/${source}
+      TARGET_DIRECTORY ${folder}
+      PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti;-fno-sanitize=all;-fno-lto;-fno-stack-protector;-U_FORTIFY_SOURCE")
+  endforeach()
 endfunction()

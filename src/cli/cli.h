@@ -4,14 +4,29 @@
 #include <span>
 #include <string>
 
+#include "base/error.h"
+
 namespace caisson {
+
+// caisson's own process: where the memory of argv and environment lies, and when it began.
+struct ProcessStart {
+  char** environment = nullptr;
+  char* words_start = nullptr;  // the kernel's block of argv and environment strings
+  size_t words_size = 0;
+  uint64_t ns = 0;              // CLOCK_MONOTONIC
+};
 
 int run_cli(int argc, char** argv);
 
 // Each takes the words behind its own name and returns the exit code.
-int exec_command(std::span<const std::string> args);
-int explain_command(std::span<const std::string> args);
-int doctor_command(std::span<const std::string> args);
+int exec_command(std::span<const std::string> args, const ProcessStart&);
+int explain_command(std::span<const std::string> args, const ProcessStart&);
+int doctor_command(std::span<const std::string> args, const ProcessStart&);
 int log_command(std::span<const std::string> args);
+
+constexpr int kOwnError = 125;  // of caisson itself; what the program says passes through
+
+// "caisson: what" and "hint: …" on stderr; returns kOwnError.
+int report(const Error&);
 
 }  // namespace caisson

@@ -11,7 +11,7 @@ namespace caisson {
 
 // A folder of a cgroup hierarchy below which this user can make a cell's cgroup.
 struct CgroupSlot {
-  std::string controller;  // "memory", "pids", "cpu"; v2: one slot for all of them
+  std::string controller;  // "memory", "pids", "cpu"; v2: one slot each, with the same directory
   std::string directory;   // "/sys/fs/cgroup/memory/…"
   bool operator==(const CgroupSlot&) const = default;
 };
@@ -21,6 +21,7 @@ struct CgroupFacts {
   Version version = Version::kNone;
   std::vector<CgroupSlot> slots;  // only those that can be written
   std::string why_not;            // when a controller has no slot: the reason, for the error's hint
+  std::string user_manager;  // then, when systemd's user manager could delegate: its runtime folder
   bool operator==(const CgroupFacts&) const = default;
 };
 

@@ -11,9 +11,9 @@ namespace caisson {
 struct Caller {
   uid_t uid = 0;
   gid_t gid = 0;
-  std::string user_name;                     // from /etc/passwd, or the number
-  std::string home;                          // from /etc/passwd, or $HOME
-  std::string cwd;                           // canonical; empty if it is gone
+  std::string user_name;  // from /etc/passwd, or the number
+  std::string home;       // from /etc/passwd, or $HOME
+  std::string cwd;        // canonical; empty if it is gone
   std::map<std::string, std::string> environment;
 
   std::string env(const std::string& name) const {

@@ -21,17 +21,27 @@ struct Mount {
   std::string target;  // absolute inside the cell, canonical
   Access access = Access::kReadOnly;
   std::string origin;  // "--mount", "policy.json:12", "the current folder", "toolchain: pyenv"
-  // What the source was when it was looked at; the launch refuses another one in its place (T03, T04).
+  // What the source was when it was looked at; the launch refuses another one in its place (T03,
+  // T04).
   uint64_t device = 0, inode = 0;
   bool is_directory = true;
   bool operator==(const Mount&) const = default;
 };
 
+// A symbolic link that the cell sees at `path`, as the host has it there: the way into a toolchain
+// (~/.local/bin/python3.12 → ~/.local/share/uv/…), which finds its own files by following it.
+struct Link {
+  std::string path;    // absolute inside the cell; never inside a mount
+  std::string target;  // the link's text
+  std::string origin;
+  bool operator==(const Link&) const = default;
+};
+
 struct Limits {
   std::optional<std::chrono::milliseconds> wall;  // absent: none, by an explicit "none" only
   uint64_t memory_bytes = 0;
-  uint32_t cpu_millis = 0;                 // 500 is half a core; 0 is "all cores of this host"
-  std::optional<uint32_t> cpu_shares;      // 1024 is the default weight
+  uint32_t cpu_millis = 0;             // 500 is half a core; 0 is "all cores of this host"
+  std::optional<uint32_t> cpu_shares;  // 1024 is the default weight
   uint32_t pids = 0;
   uint32_t files = 0;
   uint64_t file_bytes = 0;    // the largest file that can be written
@@ -49,7 +59,7 @@ struct Grant {
 };
 const char* grant_name(GrantKind kind);
 
-enum class Exec { kAllowed, kProgramOnly };   // kProgramOnly: the program may run, nothing else
+enum class Exec { kAllowed, kProgramOnly };  // kProgramOnly: the program may run, nothing else
 enum class Terminal { kNone, kOwnPty };
 
 struct Policy {
@@ -57,6 +67,7 @@ struct Policy {
   Limits limits;
   std::vector<std::string> best_effort;  // fields that may be weaker than asked: "memory", "cpu", …
   std::vector<Mount> mounts;             // ordered by target, parents first
+  std::vector<Link> links;               // ordered by path; made before the mounts
   std::string workdir;                   // inside the cell
   std::vector<std::pair<std::string, std::string>> environment;  // sorted by name
   std::vector<Grant> grants;

@@ -1,6 +1,8 @@
-// Settings: what was said, by whom; optional fields, each with its origin. resolve() makes a Policy.
+// Settings: what was said, by whom; optional fields, each with its origin. resolve() makes a
+// Policy.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,7 +13,8 @@
 
 namespace caisson {
 
-// Where a value came from, as a person would name it: "--memory", "SANDBOX_TIMEOUT", "policy.json:12".
+// Where a value came from, as a person would name it: "--memory", "SANDBOX_TIMEOUT",
+// "policy.json:12".
 using Origin = std::string;
 
 template <typename T>
@@ -28,6 +31,11 @@ struct MountRequest {
   Origin origin;
 };
 
+struct EnvironmentRequest {
+  std::string name, value;
+  Origin origin;
+};
+
 struct Settings {
   Setting<Tier> tier;
   // The inner optional is the explicit "none".
@@ -38,10 +46,11 @@ struct Settings {
   std::vector<std::pair<std::string, Origin>> allow_write;
   Setting<std::string> workspace, workdir;
   Setting<bool> read_only, no_exec, tty;
+  Setting<bool> write_current_folder;                // SANDBOX_ALLOW_FS_WRITE
   Setting<std::string> allow_network, allow_nested;  // the value is the reason; "" takes it back
-  std::vector<std::pair<std::string, std::string>> env_set;   // later ones win
+  std::vector<EnvironmentRequest> env_set;           // later ones win
   std::vector<std::pair<std::string, Origin>> env_pass;
-  std::vector<std::string> best_effort;
+  std::vector<std::pair<std::string, Origin>> best_effort;
 };
 
 }  // namespace caisson

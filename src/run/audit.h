@@ -2,12 +2,7 @@
 // Only this folder writes the file. It lies outside every cell.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <boost/json/object.hpp>
 
@@ -16,22 +11,36 @@
 
 namespace caisson {
 
-// $XDG_STATE_HOME/caisson/audit.jsonl, or ~/.local/state/caisson/audit.jsonl.
+// $XDG_STATE_HOME/caisson/audit.jsonl, or ~/.local/state/caisson/audit.jsonl. A relative
+// $XDG_STATE_HOME counts as none (XDG base directory specification).
 std::string audit_path(const std::string& xdg_state_home, const std::string& home);
+// audit.head beside audit.jsonl: the same name with another ending.
+std::string audit_head_path(const std::string& path);
 
 // One appended line: {"seq":N,"time":"…Z","prev":"<sha256>","event":{…},"hash":"<sha256>"}.
+// Beside it stands audit.head: where the chain ends, so that lines missing from its end are
+// noticed.
 class AuditLog {
  public:
-  // Makes the folder (0700) and the file (0600) when they are missing; refuses a file or folder that
-  // is not the caller's own or that others can write.
+  // Makes the folder (0700) and the file (0600) when they are missing; refuses a file or folder
+  // that is not the caller's own or that others can write.
   static Result<AuditLog> open(const std::string& path);
-  // Appends under a lock, after mending a tail that a crash cut short (and saying so by an event
-  // {"kind":"tail_mended"} of its own). Many processes may append at once.
+
+  // Appends under a lock; many processes may append at once. What a writer killed in the middle
+  // left behind is sealed and told by an event {"kind":"tail_mended"} in front; an end that is not
+  // where audit.head says is told by {"kind":"chain_broken"}. Never shared between processes by
+  // fork: the lock belongs to the open file.
   Result<void> append(const boost::json::object& event);
 
  private:
-  explicit AuditLog(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-  UniqueFd fd_;
+  AuditLog(UniqueFd folder, UniqueFd file, std::string path)
+      : folder_(std::move(folder)), file_(std::move(file)), path_(std::move(path)) {}
+  Result<void> lock();
+  Result<bool> was_replaced() const;
+  Result<void> write_lines(const std::string& lines, uint64_t old_size);
+
+  UniqueFd folder_;
+  UniqueFd file_;
   std::string path_;
 };
 

@@ -1,0 +1,96 @@
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "base/text.h"
+#include "cli/output.h"
+#include "sys/monotonic.h"
+
+extern char** environ;
+
+namespace caisson {
+
+int report(const Error& error) {
+  std::string text = "caisson: " + printable(error.what) + "\n";
+  if (!error.hint.empty()) text += "hint: " + printable(error.hint) + "\n";
+  write_all(STDERR_FILENO, text);
+  return kOwnError;
+}
+
+namespace {
+
+constexpr std::string_view kHelp =
+    "caisson: run code that nobody has read\n"
+    "\n"
+    "  caisson exec [options] [--] command…   run one command in a fresh cell\n"
+    "  caisson explain [options] command…     print what exec would do, and why\n"
+    "  caisson doctor                         what this host can enforce, and how to fix the rest\n"
+    "  caisson log [verify]                   the record of every execution\n"
+    "  caisson --version\n"
+    "\n"
+    "`caisson exec --help` lists the options. Default: no network, reads are an allow-list, writes\n"
+    "go to a private /tmp, the environment starts empty, every limit has a value.\n";
+
+// A program started with stdin, stdout or stderr closed would hand its next file out under that
+// number; they are opened on nothing first.
+void open_missing_stdio() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+      ::_exit(kOwnError);
+}
+
+// The strings of argv and environment lie in one block at the top of the stack (execve(2)).
+ProcessStart describe_start(int argc, char** argv, char** environment) {
+  ProcessStart start;
+  start.ns = monotonic_ns();
+  start.environment = environment;
+  if (argc == 0) return start;
+  char* end = argv[0];
+  for (int i = 0; i < argc; ++i) end = argv[i] + ::strlen(argv[i]) + 1;
+  for (char** entry = environment; *entry; ++entry) end = *entry + ::strlen(*entry) + 1;
+  start.words_start = argv[0];
+  start.words_size = static_cast<size_t>(end - argv[0]);
+  return start;
+}
+
+int unknown_command(const std::string& word) {
+  constexpr std::string_view kCommands[] = {"exec", "explain", "doctor", "log"};
+  std::string_view near = nearest(word, kCommands);
+  return report(Error::plain("unknown command \"" + word + "\"",
+                             near.empty() ? "`caisson --help` lists the commands"
+                                          : "did you mean `caisson " + std::string(near) + "`?"));
+}
+
+}  // namespace
+
+int run_cli(int argc, char** argv) {
+  open_missing_stdio();
+  ProcessStart start = describe_start(argc, argv, environ);
+  std::vector<std::string> words(argv + (argc > 0), argv + argc);
+  if (words.empty()) {
+    write_all(STDERR_FILENO, kHelp);
+    return kOwnError;
+  }
+  std::string command = words[0];
+  std::span<const std::string> rest(words.data() + 1, words.size() - 1);
+  if (command == "exec") return exec_command(rest, start);
+  if (command == "explain") return explain_command(rest, start);
+  if (command == "doctor") return doctor_command(rest, start);
+  if (command == "log") return log_command(rest);
+  if (command == "--version" || command == "-V") {
+    write_all(STDOUT_FILENO, "caisson " CAISSON_VERSION "\n");
+    return 0;
+  }
+  if (command == "--help" || command == "-h" || command == "help") {
+    write_all(STDOUT_FILENO, kHelp);
+    return 0;
+  }
+  return unknown_command(command);
+}
+
+}  // namespace caisson

@@ -1,0 +1,242 @@
+// caisson exec: one command in a fresh cell.
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/job.h"
+#include "cli/output.h"
+#include "cli/result_json.h"
+#include "launch/cell.h"
+#include "launch/cgroup_names.h"
+#include "launch/supervise.h"
+#include "policy/resolve.h"
+#include "run/audit.h"
+#include "sys/monotonic.h"
+
+namespace caisson {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string random_hex(size_t bytes) {
+  unsigned char raw[16]{};
+  if (::getrandom(raw, sizeof raw, 0) != sizeof raw) ::abort();
+  return hex(std::span<const unsigned char>(raw, bytes));
+}
+
+bool is_dev_null(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == ::makedev(1, 3);
+}
+
+// Text as it is when it is UTF-8, else base64 with a flag beside it.
+void put_output(json::object& out, const char* key, const std::string& bytes) {
+  bool is_text = is_valid_utf8(bytes);
+  out[key] = is_text ? bytes : base64(bytes);
+  if (!is_text) out[fmt::format("{}_encoding", key)] = "base64";
+}
+
+class Execution {
+ public:
+  Execution(Job job, const ProcessStart& start)
+      : job_(std::move(job)), start_(start), audit_id_(random_hex(8)) {}
+
+  int run() {
+    say_notes();
+    Result<Plan> plan = make_plan(job_.policy, job_.command, job_.facts);
+    if (!plan) return setup_error(plan.error());
+    plan_ = std::move(*plan);
+    if (job_.flags.dry_run) return dry_run();
+    digest_ = digest(job_.policy);
+    Result<Outcome> outcome = execute();
+    return outcome ? finish(*outcome) : setup_error(outcome.error());
+  }
+
+ private:
+  void say_notes() const {
+    for (const std::string& note : job_.policy.notes) say(note);
+    for (const Grant& grant : job_.policy.grants)
+      say(fmt::format("granted: {} ({})", grant_name(grant.kind), grant.reason));
+  }
+  void say(const std::string& line) const {
+    write_all(STDERR_FILENO, "caisson: " + printable(line) + "\n");
+  }
+
+  int dry_run() const {
+    std::string text;
+    for (const std::string& line : describe(plan_)) text += line + "\n";
+    write_all(STDOUT_FILENO, text);
+    return 0;
+  }
+
+  Result<Outcome> execute() {
+    AuditLog log = TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
+    log_ = std::make_unique<AuditLog>(std::move(log));
+    for (const Degradation& one : plan_.degradations)
+      if (job_.flags.verbosity || job_.policy.is_best_effort(one.field))
+        say(fmt::format("weaker: {}: {} ({})", one.field, one.effect, one.reason));
+    if (job_.flags.verbosity)
+      for (const std::string& line : describe(plan_)) say(line);
+
+    LaunchOptions options;
+    options.name = new_cgroup_name();
+    options.wipe_start = start_.words_start;
+    options.wipe_size = start_.words_size;
+    options.null_stdin = is_dev_null(STDIN_FILENO);
+    options.before_go = [this] { return log_->append(start_event()); };
+    Cell cell = TRY(Cell::launch(plan_, std::move(options)));
+
+    Supervision how;
+    how.limits = plan_.limits;
+    how.capture = job_.flags.json_output;
+    how.terminal = plan_.terminal;
+    how.start_ns = start_.ns;
+    Outcome outcome = supervise(std::move(cell), how);
+    uint64_t before = monotonic_ns();
+    TRY(log_->append(end_event(outcome)));
+    outcome.phases.push_back({"record of the end", static_cast<double>(monotonic_ns() - before) / 1e6});
+    return outcome;
+  }
+
+  json::object start_event() const {
+    json::array argv, names;
+    for (const std::string& word : job_.command.argv) argv.push_back(json::string(word));
+    for (const auto& [name, value] : job_.policy.environment) names.push_back(json::string(name));
+    json::array grants;
+    for (const Grant& grant : job_.policy.grants)
+      grants.push_back(json::object{{"name", grant_name(grant.kind)}, {"reason", grant.reason}});
+    return {{"kind", "start"},
+            {"id", audit_id_},
+            {"who", json::object{{"uid", job_.caller.uid}, {"user", job_.caller.user_name},
+                                 {"pid", ::getpid()}}},
+            {"argv", std::move(argv)},
+            {"cwd", job_.caller.cwd},
+            {"policy_digest", digest_},
+            {"tier", tier_name(plan_.tier)},
+            {"grants", std::move(grants)},
+            {"env_names", std::move(names)},
+            {"degradations", degradations_json(plan_.degradations)}};
+  }
+
+  json::object end_event(const Outcome& outcome) const {
+    return {{"kind", "end"},
+            {"id", audit_id_},
+            {"status", status_name(outcome.status)},
+            {"reason", outcome.reason},
+            {"returncode", outcome.exit_code},
+            {"duration_ms", std::round(outcome.duration_ms * 1000) / 1000},
+            {"usage", usage_json(outcome.usage)},
+            {"denials", denials_json(outcome)}};
+  }
+
+  int finish(const Outcome& outcome) {
+    if (job_.flags.json_output) {
+      print_result(outcome);
+    } else if (outcome.status != Status::kOk && outcome.status != Status::kExited) {
+      report_end(outcome);
+    }
+    if (uint64_t cut = outcome.usage.stdout_cut + outcome.usage.stderr_cut; cut && !job_.flags.json_output)
+      say(fmt::format("{} bytes of output beyond the limit were cut; --output-limit raises it", cut));
+    if (job_.flags.timing) print_timing(outcome);
+    return outcome.exit_code;
+  }
+
+  void report_end(const Outcome& outcome) const {
+    if (outcome.status == Status::kSignalled && !job_.flags.verbosity) return;  // the exit code tells
+    std::string text = fmt::format("caisson: {}\n", printable(outcome.reason));
+    std::string hint = outcome.hint;
+    if (outcome.status == Status::kTimeout) hint = "--timeout raises it";
+    if (outcome.status == Status::kOom) hint = "--memory raises it";
+    if (!hint.empty()) text += fmt::format("hint: {}\n", printable(hint));
+    write_all(STDERR_FILENO, text);
+  }
+
+  void print_result(const Outcome& outcome) const {
+    json::object out;
+    put_output(out, "stdout", outcome.captured_stdout);
+    put_output(out, "stderr", outcome.captured_stderr);
+    out["returncode"] = outcome.exit_code;
+    out["success"] = outcome.status == Status::kOk;
+    out["status"] = status_name(outcome.status);
+    out["reason"] = outcome.reason;
+    if (!outcome.hint.empty()) out["hint"] = outcome.hint;
+    out["duration_ms"] = std::round(outcome.duration_ms * 1000) / 1000;
+    out["usage"] = usage_json(outcome.usage);
+    out["limits"] = limits_json(plan_.limits, plan_.enforcement);
+    out["tier"] = tier_name(plan_.tier);
+    out["degradations"] = degradations_json(plan_.degradations);
+    out["denials"] = denials_json(outcome);
+    out["policy_digest"] = digest_;
+    out["audit_id"] = audit_id_;
+    write_all(STDOUT_FILENO, json::serialize(out) + "\n");
+  }
+
+  int setup_error(const Error& error) {
+    if (job_.flags.json_output) {
+      Outcome outcome;
+      outcome.status = Status::kSetupError;
+      outcome.reason = error.what;
+      outcome.hint = error.hint;
+      print_result(outcome);
+    }
+    return report(error);
+  }
+
+  void print_timing(const Outcome& outcome) const {
+    std::string text;
+    double total = 0;
+    for (const Phase& phase : outcome.phases) {
+      text += fmt::format("{:8.3f} ms  {}\n", phase.milliseconds, phase.name);
+      if (!phase.name.starts_with(' ')) total += phase.milliseconds;
+    }
+    text += fmt::format("{:8.3f} ms  in all, since main()\n", total);
+    write_all(STDERR_FILENO, text);
+  }
+
+  Job job_;
+  const ProcessStart& start_;
+  std::string audit_id_, digest_;
+  Plan plan_;
+  std::unique_ptr<AuditLog> log_;
+};
+
+bool wants_json(std::span<const std::string> args) {
+  for (const std::string& word : args) {
+    if (word == "--json-output" || word == "--json") return true;
+    if (word == "--" || word.empty() || word[0] != '-') break;
+  }
+  return false;
+}
+
+}  // namespace
+
+int exec_command(std::span<const std::string> args, const ProcessStart& start) {
+  Result<Job> job = make_job(args, start);
+  if (!job) {
+    if (wants_json(args)) {
+      json::object out{{"stdout", ""}, {"stderr", ""}, {"returncode", kOwnError}, {"success", false},
+                       {"status", "setup_error"}, {"reason", job.error().what},
+                       {"hint", job.error().hint}};
+      write_all(STDOUT_FILENO, json::serialize(out) + "\n");
+    }
+    return report(job.error());
+  }
+  if (job->flags.help) {
+    write_all(STDOUT_FILENO, exec_help());
+    return 0;
+  }
+  return Execution(std::move(*job), start).run();
+}
+
+}  // namespace caisson

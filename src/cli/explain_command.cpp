@@ -1,0 +1,116 @@
+// caisson explain: the policy, the host facts and the plan, before anything runs.
+#include <unistd.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/job.h"
+#include "cli/output.h"
+#include "cli/result_json.h"
+#include "policy/resolve.h"
+
+namespace caisson {
+
+namespace {
+
+namespace json = boost::json;
+
+const char* cgroup_version_name(CgroupFacts::Version version) {
+  switch (version) {
+    case CgroupFacts::Version::kV1: return "v1";
+    case CgroupFacts::Version::kV2: return "v2";
+    case CgroupFacts::Version::kNone: break;
+  }
+  return "none";
+}
+
+json::object facts_json(const HostFacts& facts) {
+  json::array slots, system, etc;
+  for (const CgroupSlot& slot : facts.cgroup.slots)
+    slots.push_back(json::object{{"controller", slot.controller}, {"directory", slot.directory}});
+  for (const SystemEntry& entry : facts.system) system.push_back(json::string(entry.path));
+  for (const std::string& name : facts.etc) etc.push_back(json::string("/etc/" + name));
+  return {{"uid", facts.uid},
+          {"gid", facts.gid},
+          {"kernel", facts.kernel_release},
+          {"landlock_abi", facts.landlock_abi},
+          {"cpus", facts.cpus},
+          {"cgroup", json::object{{"version", cgroup_version_name(facts.cgroup.version)},
+                                  {"slots", std::move(slots)},
+                                  {"why_not", facts.cgroup.why_not}}},
+          {"system", std::move(system)},
+          {"etc", std::move(etc)}};
+}
+
+std::string as_json(const Job& job, const Plan& plan) {
+  json::object policy = json::parse(to_canonical_json(job.policy)).as_object();
+  json::object origins;
+  for (const auto& [field, origin] : job.policy.origins) origins[field] = origin;
+  json::array steps, notes;
+  for (const std::string& line : describe(plan)) steps.push_back(json::string(line));
+  for (const std::string& note : job.policy.notes) notes.push_back(json::string(note));
+  json::object out{{"policy", std::move(policy)},
+                   {"policy_digest", digest(job.policy)},
+                   {"origins", std::move(origins)},
+                   {"notes", std::move(notes)},
+                   {"host", facts_json(job.facts)},
+                   {"plan", std::move(steps)},
+                   {"limits", limits_json(plan.limits, plan.enforcement)},
+                   {"degradations", degradations_json(plan.degradations)}};
+  return json::serialize(out) + "\n";
+}
+
+void add_mounts(std::string& text, const Policy& policy) {
+  text += "\nwhat it sees of the host beyond the system folders\n";
+  for (const Mount& mount : policy.mounts)
+    text += fmt::format("  {} {} at {}  ({})\n",
+                        mount.access == Access::kReadWrite ? "rw" : "ro", mount.source, mount.target,
+                        mount.origin);
+  if (policy.mounts.empty()) text += "  nothing\n";
+}
+
+std::string as_text(const Job& job, const Plan& plan) {
+  std::string text = fmt::format("policy {}\n", digest(job.policy));
+  for (const auto& [field, origin] : job.policy.origins)
+    text += fmt::format("  {:<24} from {}\n", field, origin);
+  add_mounts(text, job.policy);
+  text += "\nlimits\n";
+  json::object limits = limits_json(plan.limits, {});
+  for (const auto& [name, value] : limits)
+    if (name != "enforced_by")
+      text += fmt::format("  {:<24} {}\n", std::string(name), json::serialize(value));
+  text += "\nheld by\n";
+  for (const Enforcement& one : plan.enforcement)
+    text += fmt::format("  {:<24} {}\n", one.limit, one.mechanism);
+  text += "\nhost\n";
+  text += fmt::format("  kernel {}, Landlock ABI {}, cgroup {}, {} cpus, uid {}\n",
+                      job.facts.kernel_release, job.facts.landlock_abi,
+                      cgroup_version_name(job.facts.cgroup.version), job.facts.cpus, job.facts.uid);
+  text += "\nplan\n";
+  for (const std::string& line : describe(plan)) text += "  " + line + "\n";
+  for (const Degradation& one : plan.degradations)
+    text += fmt::format("\nweaker than asked: {}: {} ({})\n", one.field, one.effect, one.reason);
+  for (const std::string& note : job.policy.notes) text += "\nnote: " + note + "\n";
+  return text;
+}
+
+}  // namespace
+
+int explain_command(std::span<const std::string> args, const ProcessStart& start) {
+  Result<Job> job = make_job(args, start);
+  if (!job) return report(job.error());
+  if (job->flags.help) {
+    write_all(STDOUT_FILENO, "caisson explain takes the options and the command of `caisson exec`, "
+                             "and --json.\n\n" + exec_help());
+    return 0;
+  }
+  Result<Plan> plan = make_plan(job->policy, job->command, job->facts);
+  if (!plan) return report(plan.error());
+  write_all(STDOUT_FILENO, job->flags.json_output ? as_json(*job, *plan) : as_text(*job, *plan));
+  return 0;
+}
+
+}  // namespace caisson

@@ -1,0 +1,117 @@
+#include "cli/job.h"
+
+#include <fcntl.h>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "host/probe.h"
+#include "policy/resolve.h"
+#include "policy/schema.h"
+
+namespace caisson {
+
+namespace {
+
+constexpr size_t kMostPolicyBytes = 1 << 20;
+
+constexpr std::string_view kOtherFlags[] = {"--policy", "--json-output", "--json",    "--dry-run",
+                                            "--timing", "--verbose",     "--help"};
+
+Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& cursor) {
+  ExecFlags& flags = *static_cast<ExecFlags*>(context);
+  if (flag == "--policy") {
+    flags.policy_file = TRY(cursor.value_for(flag));
+    return true;
+  }
+  if (flag == "--json-output" || flag == "--json") return flags.json_output = true;
+  if (flag == "--dry-run") return flags.dry_run = true;
+  if (flag == "--timing") return flags.timing = true;
+  if (flag == "--help" || flag == "-h") return flags.help = true;
+  if (flag == "-v" || flag == "--verbose") {
+    ++flags.verbosity;
+    return true;
+  }
+  return false;
+}
+
+Result<std::string> read_policy_file(const std::string& path) {
+  RealHostFiles files;
+  std::optional<std::string> text = files.read(path, kMostPolicyBytes + 1);
+  if (!text)
+    return Error::plain(fmt::format("--policy {}: cannot read it as a file", path),
+                        "name a JSON file; docs/policy.md has the keys, policies/ examples");
+  if (text->size() > kMostPolicyBytes)
+    return Error::plain(fmt::format("--policy {}: larger than 1 MiB", path), "make it smaller");
+  return std::move(*text);
+}
+
+Result<void> read_log_level(const Caller& caller, ExecFlags& flags) {
+  std::string level = caller.env("SANDBOX_LOG_LEVEL");
+  if (level.empty() || level == "error" || level == "warn" || level == "info") return {};
+  if (level == "debug" || level == "trace") {
+    ++flags.verbosity;
+    return {};
+  }
+  return Error::plain(fmt::format("SANDBOX_LOG_LEVEL: \"{}\" is no level", level),
+                      "use error, warn, info, debug or trace");
+}
+
+}  // namespace
+
+Result<ExecFlags> read_flags(std::span<const std::string> args, Settings& settings,
+                             Command& command) {
+  ExecFlags flags;
+  FlagCursor cursor{.args = args};
+  TRY(apply_flags(settings, cursor, take_other_flag, &flags, kOtherFlags));
+  command.argv.assign(args.begin() + static_cast<long>(cursor.at), args.end());
+  return flags;
+}
+
+Result<Job> make_job(std::span<const std::string> args, const ProcessStart& start) {
+  Job job;
+  job.caller = current_caller(start.environment);
+  Settings settings;
+  TRY(apply_environment(settings, job.caller.environment));
+  job.flags = TRY(read_flags(args, settings, job.command));
+  if (job.flags.help) return job;
+  if (!job.flags.policy_file.empty()) {  // it comes first, so that variables and flags win over it
+    std::string text = TRY(read_policy_file(job.flags.policy_file));
+    settings = {};
+    TRY(apply_policy_json(settings, text, job.flags.policy_file));
+    TRY(apply_environment(settings, job.caller.environment));
+    TRY(read_flags(args, settings, job.command));
+  }
+  TRY(read_log_level(job.caller, job.flags));
+  if (job.command.argv.empty() || job.command.argv[0].empty())
+    return Error::plain("no command given", "caisson exec [options] [--] command…");
+  job.policy = TRY(resolve(settings, job.caller, job.command, RealHostFiles()));
+  job.facts = probe_host();
+  return job;
+}
+
+std::string exec_help() {
+  std::string text =
+      "caisson exec [options] [--] command…   run one command in a fresh cell\n"
+      "Options end at the first word that is none. docs/policy.md has the whole reference.\n";
+  std::string_view group;
+  for (const SettingSpec& spec : setting_specs()) {
+    if (spec.flag.empty()) continue;
+    if (spec.group != group) text += fmt::format("\n{}\n", group = spec.group);
+    std::string left = spec.metavar.empty() ? std::string(spec.flag)
+                                            : fmt::format("{} {}", spec.flag, spec.metavar);
+    text += fmt::format("  {:<26} {}{}\n", left, spec.help,
+                        spec.fallback.empty() ? "" : fmt::format(" [{}]", spec.fallback));
+  }
+  text += "\noutput\n"
+          "  --policy FILE              a policy file; variables and flags win over it\n"
+          "  --json-output              one JSON object with the result\n"
+          "  --dry-run                  stop before anything runs; print the plan\n"
+          "  --timing                   where the time went, by phase, on stderr\n"
+          "  -v                         say more on stderr\n"
+          "\nExit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
+          "127 not found, 128+n signal.\n";
+  return text;
+}
+
+}  // namespace caisson

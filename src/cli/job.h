@@ -1,0 +1,38 @@
+// What exec and explain have in common: from words to a policy, facts and a plan.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "cli/cli.h"
+#include "plan/plan.h"
+#include "policy/caller.h"
+#include "policy/policy.h"
+#include "policy/settings.h"
+
+namespace caisson {
+
+// Flags that are not settings of the policy.
+struct ExecFlags {
+  std::string policy_file;
+  bool json_output = false, dry_run = false, timing = false, help = false;
+  int verbosity = 0;
+};
+
+struct Job {
+  ExecFlags flags;
+  Caller caller;
+  Command command;
+  Policy policy;
+  HostFacts facts;
+};
+
+// File, then variables, then flags: each wins over the one before.
+Result<ExecFlags> read_flags(std::span<const std::string> args, Settings&, Command&);
+Result<Job> make_job(std::span<const std::string> args, const ProcessStart&);
+
+// The page of `caisson exec --help`, from the table of settings.
+std::string exec_help();
+
+}  // namespace caisson

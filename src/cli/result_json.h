@@ -1,0 +1,17 @@
+// An outcome as the JSON object of --json-output, and as an event of the record.
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include "launch/outcome.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+namespace caisson {
+
+boost::json::object limits_json(const Limits&, const std::vector<Enforcement>&);
+boost::json::array degradations_json(const std::vector<Degradation>&);
+boost::json::array denials_json(const Outcome&);
+boost::json::object usage_json(const Usage&);
+
+}  // namespace caisson

@@ -1,0 +1,56 @@
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/unique_fd.h"
+#include "host/probe.h"
+
+namespace caisson {
+
+std::optional<FileIdentity> RealHostFiles::look(const std::string& path) const {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  FileIdentity identity{FileIdentity::Kind::kOther, info.st_dev, info.st_ino, false};
+  if (S_ISREG(info.st_mode)) identity.kind = FileIdentity::Kind::kFile;
+  if (S_ISDIR(info.st_mode)) identity.kind = FileIdentity::Kind::kDirectory;
+  identity.executable = S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
+  return identity;
+}
+
+std::optional<std::string> RealHostFiles::canonical(const std::string& path) const {
+  char resolved[PATH_MAX];
+  if (!::realpath(path.c_str(), resolved)) return std::nullopt;
+  return std::string(resolved);
+}
+
+std::optional<std::string> RealHostFiles::link_target(const std::string& path) const {
+  char target[PATH_MAX];
+  ssize_t size = ::readlink(path.c_str(), target, sizeof target);
+  if (size <= 0 || size == sizeof target) return std::nullopt;
+  return std::string(target, static_cast<size_t>(size));
+}
+
+std::optional<std::string> RealHostFiles::read(const std::string& path, size_t limit) const {
+  // O_NONBLOCK: a FIFO planted in the file's place must not hang us (T13).
+  UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  struct stat info;
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  std::string content(limit, '\0');
+  size_t size = 0;
+  while (size < limit) {
+    ssize_t got = ::read(fd.get(), content.data() + size, limit - size);
+    if (got < 0) return std::nullopt;
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  content.resize(size);
+  return content;
+}
+
+bool RealHostFiles::make_directory(const std::string& path) const {
+  return ::mkdir(path.c_str(), 0700) == 0;
+}
+
+}  // namespace caisson

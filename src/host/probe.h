@@ -1,0 +1,25 @@
+// Looks at this host: facts for the plan, files for the policy, the caller for both.
+#pragma once
+
+#include "plan/host_facts.h"
+#include "policy/caller.h"
+#include "policy/host_files.h"
+
+namespace caisson {
+
+// Cheap enough for every start (about 50 µs): nothing is tried out, only looked at.
+HostFacts probe_host();
+
+// Who runs this process, from where.
+Caller current_caller(char** environment);
+
+class RealHostFiles final : public HostFiles {
+ public:
+  std::optional<FileIdentity> look(const std::string& path) const override;
+  std::optional<std::string> canonical(const std::string& path) const override;
+  std::optional<std::string> link_target(const std::string& path) const override;
+  std::optional<std::string> read(const std::string& path, size_t limit) const override;
+  bool make_directory(const std::string& path) const override;
+};
+
+}  // namespace caisson

@@ -1,0 +1,70 @@
+// Cell: one running sandbox. Dropping it kills what is inside and takes its cgroup away.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launch/cell_cgroup.h"
+#include "launch/cgroup_sweeper.h"
+#include "launch/compile.h"
+#include "plan/plan.h"
+
+namespace caisson {
+
+struct LaunchOptions {
+  std::string name;                     // of the cgroup folders
+  char* wipe_start = nullptr;           // caisson's own argv and environment strings
+  uint64_t wipe_size = 0;
+  bool null_stdin = false;              // /dev/null instead of a pipe
+  // Called once the cell stands and before any of its code runs: the place for the record. An error
+  // ends the cell unrun.
+  std::function<Result<void>()> before_go;
+};
+
+class Cell {
+ public:
+  // The only arrow that touches the kernel. All signals are blocked in the caller from here on.
+  static Result<Cell> launch(const Plan&, LaunchOptions);
+
+  Cell(Cell&&) noexcept;
+  ~Cell();
+
+  int pidfd() const { return pidfd_.get(); }
+  int control() const { return control_.get(); }
+  UniqueFd& input() { return input_; }
+  UniqueFd& output() { return output_; }
+  UniqueFd& error_output() { return error_output_; }
+  CellCgroup* cgroup() { return cgroup_ ? &*cgroup_ : nullptr; }
+  const CompiledProgram& compiled() const { return *compiled_; }
+  // CLOCK_MONOTONIC ns, for --timing.
+  struct Stamps { uint64_t begin = 0, cloned = 0, limited = 0, recorded = 0; };
+  const Stamps& stamps() const { return stamps_; }
+
+  void send_signal(int number) const;  // to pid 1, which passes it on
+  void kill() const;                   // the end of everything inside
+  // Waits for pid 1 (and so for all) and takes the cgroup away. Gives rusage of all that ran.
+  struct End {
+    int wait_status = 0;
+    struct rusage_values { double user_ms = 0, system_ms = 0; uint64_t max_rss_bytes = 0; } usage;
+    CgroupUsage cgroup;
+  };
+  End reap();
+
+ private:
+  Cell() = default;
+  Result<void> make_cgroup(const Plan&, const std::string& name);
+  void release_cgroup();
+  pid_t pid_ = -1;
+  Stamps stamps_;
+  UniqueFd pidfd_, control_, input_, output_, error_output_;
+  std::unique_ptr<CompiledProgram> compiled_;
+  std::optional<CellCgroup> cgroup_;
+  std::optional<CgroupSweeper> sweeper_;
+};
+
+}  // namespace caisson

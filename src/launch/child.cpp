@@ -1,0 +1,174 @@
+// From clone to exec, inside the cell. Compiled without exceptions and RTTI; no libc that allocates,
+// locks or reads errno. The order is the plan's; why each stands where it does is told in compile.cpp.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/prctl.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "launch/child_state.h"
+
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+
+namespace caisson {
+
+uint64_t monotonic_now() {
+  timespec now{};
+  sys_call(SYS_clock_gettime, long{CLOCK_MONOTONIC}, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+static long write_file(const Step& step) {
+  long fd = sys_call(SYS_openat, long{AT_FDCWD}, step.path, long{O_WRONLY | O_CLOEXEC});
+  if (fd < 0) return fd;
+  long written = sys_call(SYS_write, fd, step.data, long{step.size});
+  sys_call(SYS_close, fd);
+  return written < 0 ? written : 0;
+}
+
+// The supervisor sends one byte when limits and record stand; its end closing means it is gone. With
+// the byte come the cgroups to join: moving oneself is the one move that never waits for a grace
+// period of the whole host.
+static long await_go(const ChildProgram& program) {
+  char go = 0;
+  iovec data{&go, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostCgroups * sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  long got = sys_call(SYS_recvmsg, long{program.control_fd}, &header, long{MSG_CMSG_CLOEXEC});
+  if (got != 1) sys_call(SYS_exit_group, 0L);
+  const cmsghdr* part = CMSG_FIRSTHDR(&header);
+  if (!part || part->cmsg_type != SCM_RIGHTS) return 0;
+  const int* folders = reinterpret_cast<const int*>(CMSG_DATA(part));
+  for (unsigned long i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+    long result = sys_call(SYS_write, long{folders[i]}, "0", 1L);
+    sys_call(SYS_close, long{folders[i]});
+    if (result < 0) return result;
+  }
+  return 0;
+}
+
+static long enter_workdir(const char* path) {
+  long result = sys_call(SYS_chdir, path);
+  if (result < 0) return result;
+  // A directory outside the root shows as "(unreachable)…" (T17).
+  char where[4096];
+  result = sys_call(SYS_getcwd, where, long{sizeof where});
+  if (result < 0) return result;
+  return where[0] == '/' ? 0 : -EXDEV;
+}
+
+// With every set empty, uid 0 inside is a uid like any other: an exec gives nothing back (T30).
+static long drop_capabilities() {
+  sys_call(SYS_prctl, long{PR_SET_SECUREBITS},
+           long{SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+                SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+                SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED});
+  for (long capability = 0; capability < 64; ++capability)
+    if (sys_call(SYS_prctl, long{PR_CAPBSET_DROP}, capability) == -EINVAL) break;
+  sys_call(SYS_prctl, long{PR_CAP_AMBIENT}, long{PR_CAP_AMBIENT_CLEAR_ALL}, 0L, 0L, 0L);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct none[2]{};
+  return sys_call(SYS_capset, &header, none);
+}
+
+static long run_init_step(ChildState& state, const Step& step) {
+  switch (step.kind) {
+    case StepKind::kWriteFile: return write_file(step);
+    case StepKind::kStartNetwork: return start_network_thread();
+    case StepKind::kJoinNetwork: return join_network_thread();
+    case StepKind::kHostname: return sys_call(SYS_sethostname, step.path, text_length(step.path));
+    case StepKind::kAwaitGo: {
+      state.message.stamp[kStampPivot] = monotonic_now();
+      long result = await_go(*state.program);
+      state.message.stamp[kStampGo] = monotonic_now();
+      return result;
+    }
+    case StepKind::kCgroupNamespace: return sys_call(SYS_unshare, long{CLONE_NEWCGROUP});
+    case StepKind::kOpenTerminal: return open_terminal(state);
+    case StepKind::kWorkdir: return enter_workdir(step.path);
+    case StepKind::kDropCapabilities: return drop_capabilities();
+    case StepKind::kNoNewPrivileges:
+      return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L);
+    case StepKind::kPivot: state.message.stamp[kStampRoot] = monotonic_now(); [[fallthrough]];
+    default: return run_mount_step(state, step);
+  }
+}
+
+[[noreturn]] static void fail(ChildState& state, uint32_t step, long error) {
+  state.message.kind = MessageKind::kFailed;
+  state.message.step = step;
+  state.message.value = static_cast<int32_t>(-error);
+  sys_call(SYS_write, long{state.program->control_fd}, &state.message, long{sizeof state.message});
+  sys_call(SYS_exit_group, 125L);
+  __builtin_unreachable();
+}
+
+// Every descriptor that is not ours goes, whoever opened it and whatever its flags say (T16).
+static void close_foreign_descriptors(const ChildProgram& program) {
+  int keep[4] = {program.control_fd, program.stdio[0], program.stdio[1], program.stdio[2]};
+  unsigned next = 0;
+  for (;;) {
+    unsigned lowest = ~0u;
+    for (int fd : keep)
+      if (fd >= 0 && static_cast<unsigned>(fd) >= next && static_cast<unsigned>(fd) < lowest)
+        lowest = static_cast<unsigned>(fd);
+    if (lowest == ~0u) break;
+    if (lowest > next)
+      sys_call(kernel::kCloseRange, long{next}, static_cast<long>(lowest - 1), 0L);
+    next = lowest + 1;
+  }
+  sys_call(kernel::kCloseRange, long{next}, 0xffffffffL, 0L);
+}
+
+static void wipe(char* start, uint64_t size) {
+  for (uint64_t i = 0; i < size; ++i) static_cast<volatile char*>(start)[i] = 0;
+}
+
+static void spawn_program(ChildState& state) {
+  alignas(16) static char stack[65536];
+  state.message.stamp[kStampSpawn] = monotonic_now();
+  // CLONE_VFORK: this process sleeps until the program has been exec'd, so sharing memory is safe.
+  long pid = caisson_clone_call(CLONE_VM | CLONE_VFORK | SIGCHLD, stack + sizeof stack,
+                                enter_program, &state);
+  const ChildProgram& program = *state.program;
+  if (pid < 0) fail(state, program.init_count, pid);
+  if (state.enter_failed_step >= 0)
+    fail(state, program.init_count + static_cast<uint32_t>(state.enter_failed_step),
+         -state.enter_errno);
+  state.program_pid = static_cast<int>(pid);
+  state.message.stamp[kStampExec] = monotonic_now();
+}
+
+void run_child(const ChildProgram& program) {
+  ChildState state{};
+  state.program = &program;
+  state.message.stamp[kStampFirst] = monotonic_now();
+  // First of all: from here on the cell can't outlive the supervisor (T29). Should it have died in
+  // between, await_go sees the end of the control socket.
+  if (program.die_with_parent) sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{SIGKILL});
+  if (program.close_descriptors) close_foreign_descriptors(program);
+  if (program.wipe_environment) wipe(program.wipe_start, program.wipe_size);
+
+  for (uint32_t i = 0; i < program.init_count; ++i) {
+    long result = run_init_step(state, program.init_steps[i]);
+    if (result < 0) fail(state, i, result);
+  }
+  // From now on there is somebody inside who could look: pid 1 can't be traced, and its environ, fd
+  // and memory can't be opened through /proc (T24, T25). The program's exec makes it dumpable again.
+  if (program.not_dumpable) sys_call(SYS_prctl, long{PR_SET_DUMPABLE}, 0L);
+  spawn_program(state);
+  run_init(state);
+}
+
+}  // namespace caisson

@@ -1,0 +1,205 @@
+// The mounts of a cell, all by descriptor: nothing is looked up twice (T03, T20, T21).
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "launch/child_state.h"
+
+namespace caisson {
+
+using namespace kernel;
+
+static long set_option(long context, const char* key, const char* value) {
+  return sys_call(kFsconfig, context, long{kFsConfigSetString}, key, value, 0L);
+}
+
+// Decimal text without libc.
+static const char* to_decimal(uint64_t value, char (&buffer)[24]) {
+  char* at = buffer + 23;
+  *at = 0;
+  do *--at = static_cast<char>('0' + value % 10);
+  while (value /= 10);
+  return at;
+}
+
+static long finish_filesystem(long context, uint64_t attributes) {
+  long result = sys_call(kFsconfig, context, long{kFsConfigCreate}, 0L, 0L, 0L);
+  if (result >= 0)
+    result = sys_call(kFsmount, context, 1L /* FSMOUNT_CLOEXEC */, static_cast<long>(attributes));
+  sys_call(SYS_close, context);
+  return result;
+}
+
+static long attach(long mount_fd, int directory, const char* path) {
+  long result = sys_call(kMoveMount, mount_fd, "", long{directory}, path, long{kMoveFromEmptyPath});
+  sys_call(SYS_close, mount_fd);
+  return result;
+}
+
+// The root being built is put over /proc of the copied tree: a directory that every system has and
+// that no bind source lies below.
+static long new_root(ChildState& state, const Step& step) {
+  long context = sys_call(kFsopen, "tmpfs", 1L);
+  if (context < 0) return context;
+  char number[24];
+  long result = set_option(context, "size", to_decimal(step.a, number));
+  if (result >= 0) result = set_option(context, "nr_inodes", to_decimal(step.b, number));
+  if (result >= 0) result = set_option(context, "mode", "0755");
+  if (result < 0) {
+    sys_call(SYS_close, context);
+    return result;
+  }
+  long root = finish_filesystem(context, step.c);
+  if (root < 0) return root;
+  state.root_fd = static_cast<int>(root);
+  return sys_call(kMoveMount, root, "", long{AT_FDCWD}, "/proc", long{kMoveFromEmptyPath});
+}
+
+static long make_file(ChildState& state, const Step& step) {
+  long fd = sys_call(SYS_openat, long{state.root_fd}, step.path,
+                     long{O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW}, 0644L);
+  if (fd < 0) return fd;
+  long written = step.size ? sys_call(SYS_write, fd, step.data, long{step.size}) : 0;
+  sys_call(SYS_close, fd);
+  return written < 0 ? written : 0;
+}
+
+static long make_directory(ChildState& state, const Step& step) {
+  long result = sys_call(SYS_mkdirat, long{state.root_fd}, step.path, 0755L);
+  if (result < 0 || step.a == 0755) return result;
+  return sys_call(SYS_fchmodat, long{state.root_fd}, step.path, static_cast<long>(step.a));
+}
+
+static long set_attributes(long mount_fd, uint64_t attributes) {
+  MountAttr attr{attributes, 0, 0, 0};
+  return sys_call(kMountSetattr, mount_fd, "", long{kAtEmptyPath | kAtRecursive}, &attr,
+                  long{sizeof attr});
+}
+
+// What stood at the path when the policy was resolved must be what was cloned: a folder swapped for
+// a link in between is refused, not followed (T03, T04).
+static long check_identity(long mount_fd, const Step& step) {
+  struct stat found;
+  long result = sys_call(SYS_newfstatat, mount_fd, "", &found, long{AT_EMPTY_PATH});
+  if (result < 0) return result;
+  return found.st_dev == step.b && found.st_ino == step.c ? 0 : -ESTALE;
+}
+
+// Below a user's mount the path is made of names that nobody has vouched for: no links are followed.
+static long attach_below_user_mount(ChildState& state, long mount_fd, const char* path) {
+  OpenHow how{O_PATH | O_CLOEXEC, 0, kResolveBeneath | kResolveNoSymlinks | kResolveNoMagicLinks};
+  long target = sys_call(kOpenat2, long{state.root_fd}, path, &how, long{sizeof how});
+  if (target < 0) {
+    sys_call(SYS_close, mount_fd);
+    return target;
+  }
+  long result = sys_call(kMoveMount, mount_fd, "", target, "",
+                         long{kMoveFromEmptyPath | kMoveToEmptyPath});
+  sys_call(SYS_close, mount_fd);
+  sys_call(SYS_close, target);
+  return result;
+}
+
+static long bind_host(ChildState& state, const Step& step) {
+  // Recursive: in a user namespace a single mount can't be taken off what lies below it.
+  long mount_fd = sys_call(kOpenTree, long{AT_FDCWD}, step.other,
+                           long{kOpenTreeClone | kOpenTreeCloexec | kAtRecursive});
+  if (mount_fd < 0)
+    return (step.flags & kBindOptional) && mount_fd == -ENOENT ? 0 : mount_fd;
+  long result = 0;
+  if (step.flags & kBindCheckIdentity) result = check_identity(mount_fd, step);
+  if (result >= 0) result = set_attributes(mount_fd, step.a);
+  if (result < 0) {
+    sys_call(SYS_close, mount_fd);
+    return result;
+  }
+  if (step.flags & kBindBelowUserMount) return attach_below_user_mount(state, mount_fd, step.path);
+  return attach(mount_fd, state.root_fd, step.path);
+}
+
+static long bind_own(ChildState& state, const Step& step) {
+  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.path,
+                           long{kOpenTreeClone | kOpenTreeCloexec});
+  if (mount_fd < 0) return mount_fd;
+  return attach(mount_fd, state.root_fd, step.path);
+}
+
+static long mount_proc(ChildState& state, const Step& step) {
+  long context = sys_call(kFsopen, "proc", 1L);
+  if (context < 0) return context;
+  long mount_fd = finish_filesystem(context, step.a);
+  return mount_fd < 0 ? mount_fd : attach(mount_fd, state.root_fd, step.path);
+}
+
+static long mount_devpts(ChildState& state, const Step& step) {
+  long context = sys_call(kFsopen, "devpts", 1L);
+  if (context < 0) return context;
+  long result = set_option(context, "ptmxmode", "0666");
+  if (result >= 0) result = set_option(context, "mode", "0620");
+  if (result < 0) {
+    sys_call(SYS_close, context);
+    return result;
+  }
+  long mount_fd = finish_filesystem(context, step.a);
+  return mount_fd < 0 ? mount_fd : attach(mount_fd, state.root_fd, step.path);
+}
+
+// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask.
+static long mask(ChildState& state, const Step& step) {
+  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.a ? "run" : "dev/null",
+                           long{kOpenTreeClone | kOpenTreeCloexec});
+  if (mount_fd < 0) return mount_fd;
+  long result = step.a ? set_attributes(mount_fd, kMountReadOnly | kMountNoSuid | kMountNoDev) : 0;
+  if (result < 0) {
+    sys_call(SYS_close, mount_fd);
+    return result;
+  }
+  result = attach(mount_fd, state.root_fd, step.path);
+  return result == -ENOENT ? 0 : result;
+}
+
+static long seal_root(ChildState& state) {
+  MountAttr attr{kMountReadOnly, 0, 0, 0};
+  return sys_call(kMountSetattr, long{state.root_fd}, "", long{kAtEmptyPath}, &attr,
+                  long{sizeof attr});
+}
+
+static long make_private() {
+  MountAttr attr{0, 0, MS_PRIVATE, 0};
+  return sys_call(kMountSetattr, long{AT_FDCWD}, "/", long{kAtRecursive}, &attr, long{sizeof attr});
+}
+
+// pivot_root(".", "."): the old root lies over the new one and is detached with all its mounts.
+static long pivot(ChildState& state) {
+  long result = sys_call(SYS_fchdir, long{state.root_fd});
+  if (result >= 0) result = sys_call(SYS_pivot_root, ".", ".");
+  if (result >= 0) result = sys_call(SYS_umount2, ".", long{MNT_DETACH});
+  if (result >= 0) result = sys_call(SYS_chdir, "/");
+  if (result < 0) return result;
+  sys_call(SYS_close, long{state.root_fd});
+  state.root_fd = -1;
+  // Clones of the host's mounts still receive what the host mounts below them later: not any more.
+  return make_private();
+}
+
+long run_mount_step(ChildState& state, const Step& step) {
+  switch (step.kind) {
+    case StepKind::kPrivateTree: return make_private();
+    case StepKind::kNewRoot: return new_root(state, step);
+    case StepKind::kDirectory: return make_directory(state, step);
+    case StepKind::kFile: return make_file(state, step);
+    case StepKind::kLink:
+      return sys_call(SYS_symlinkat, step.other, long{state.root_fd}, step.path);
+    case StepKind::kBind: return bind_host(state, step);
+    case StepKind::kBindOwn: return bind_own(state, step);
+    case StepKind::kProc: return mount_proc(state, step);
+    case StepKind::kDevpts: return mount_devpts(state, step);
+    case StepKind::kMask: return mask(state, step);
+    case StepKind::kSealRoot: return seal_root(state);
+    case StepKind::kPivot: return pivot(state);
+    default: return -ENOSYS;
+  }
+}
+
+}  // namespace caisson

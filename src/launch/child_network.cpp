@@ -1,0 +1,69 @@
+// The network namespace is the dearest part of a cell (0.4 ms of kernel time). A thread of the
+// cell's first process makes it while the mounts are made; see docs/decisions.
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "launch/child_state.h"
+
+namespace caisson {
+
+namespace {
+
+constexpr unsigned long kGetNamespaceOfSocket = 0x894c;   // SIOCGSKNS
+constexpr unsigned long kSetInterfaceFlags = 0x8914;      // SIOCSIFFLAGS
+
+alignas(16) char thread_stack[16384];
+int network_state;  // 0: under way; else the namespace's descriptor + 1, or -errno
+
+long bring_up_loopback(long socket) {
+  ifreq request{};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP;
+  return sys_call(SYS_ioctl, socket, static_cast<long>(kSetInterfaceFlags), &request);
+}
+
+long make_network() {
+  long result = sys_call(SYS_unshare, long{CLONE_NEWNET});
+  if (result < 0) return result;
+  long socket = sys_call(SYS_socket, long{AF_UNIX}, long{SOCK_DGRAM | SOCK_CLOEXEC}, 0L);
+  if (socket < 0) return socket;
+  result = bring_up_loopback(socket);
+  // Asked of a socket and not of /proc, which is being covered meanwhile.
+  if (result >= 0) result = sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
+  sys_call(SYS_close, socket);
+  return result;
+}
+
+int network_thread(void*) {
+  long result = make_network();
+  int state = static_cast<int>(result < 0 ? result : result + 1);
+  __atomic_store_n(&network_state, state, __ATOMIC_RELEASE);
+  sys_call(SYS_futex, &network_state, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
+  return 0;
+}
+
+}  // namespace
+
+long start_network_thread() {
+  long tid = caisson_clone_call(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                                    CLONE_SYSVSEM,
+                                thread_stack + sizeof thread_stack, network_thread, nullptr);
+  return tid < 0 ? tid : 0;
+}
+
+long join_network_thread() {
+  int state;
+  while ((state = __atomic_load_n(&network_state, __ATOMIC_ACQUIRE)) == 0)
+    sys_call(SYS_futex, &network_state, long{FUTEX_WAIT_PRIVATE}, 0L, 0L, 0L, 0L);
+  if (state < 0) return state;
+  long result = sys_call(SYS_setns, static_cast<long>(state - 1), long{CLONE_NEWNET});
+  sys_call(SYS_close, static_cast<long>(state - 1));
+  return result;
+}
+
+}  // namespace caisson

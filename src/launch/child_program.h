@@ -1,0 +1,108 @@
+// ChildProgram: all that a cell's first process does, flattened to plain data before clone. After
+// clone there are bytes and system calls only; the child walks the arrays below.
+#pragma once
+
+#include <linux/filter.h>
+#include <stdint.h>
+
+#include <type_traits>
+
+namespace caisson {
+
+enum class StepKind : uint8_t {
+  kWriteFile,     // path ← data            (id maps)
+  kPrivateTree,   // nothing that is mounted here shows on the host (only without a user namespace)
+  kNewRoot,       // a tmpfs of `a` bytes and `b` inodes becomes the root being built
+  kDirectory,     // path, mode a
+  kFile,          // path ← data
+  kLink,          // path → other
+  kBind,          // other (host) → path, mount attributes a, kBind… flags, identity {b, c}
+  kBindOwn,       // path, a writable window onto the root's own tmpfs
+  kProc,          // a fresh proc at path, mount attributes a
+  kDevpts,        // a fresh devpts at path
+  kMask,          // path, covered by nothingness; a: it is a directory
+  kSealRoot,      // the root becomes read-only
+  kStartNetwork,  // begin making the network namespace beside the mounts
+  kPivot,         // the new root becomes /, the old one goes
+  kJoinNetwork,   // enter the network namespace; its loopback is up
+  kHostname,      // path is the name
+  kAwaitGo,       // the supervisor has set limits and written the record
+  kCgroupNamespace,
+  kOpenTerminal,  // a pty of the cell's own; its master goes to the supervisor
+  kWorkdir,       // chdir(path), and it must lie below the root
+  kDropCapabilities,
+  kNoNewPrivileges,
+  // From here on in the program's own process:
+  kRlimit,        // resource a, value b
+  kPinCpus,       // the first `a` cores of those allowed
+  kLandlock,
+  kSeccomp,
+  kExec,
+};
+
+enum : uint8_t { kBindOptional = 1, kBindCheckIdentity = 2, kBindBelowUserMount = 4 };
+
+struct Step {
+  StepKind kind;
+  uint8_t flags = 0;
+  const char* path = nullptr;  // relative to the new root while it is built, else absolute
+  const char* other = nullptr;
+  const void* data = nullptr;
+  uint32_t size = 0;
+  uint64_t a = 0, b = 0, c = 0;
+};
+
+struct ChildLandlockRule {
+  const char* path;
+  uint64_t access;
+};
+
+struct ChildProgram {
+  const Step* init_steps;  // done by pid 1 of the cell
+  uint32_t init_count;
+  const Step* enter_steps;  // done by the program's process, the last one is the exec
+  uint32_t enter_count;
+
+  const ChildLandlockRule* landlock_rules;
+  uint32_t landlock_count;
+  uint64_t landlock_handled, landlock_scoped;
+  uint32_t landlock_size;  // of the ruleset struct this kernel knows
+
+  const sock_filter* filter;
+  uint32_t filter_count;
+  const sock_filter* init_filter;
+  uint32_t init_filter_count;
+  bool notify_exec;
+
+  const char* const* candidates;  // null-terminated
+  const char* const* argv;
+  const char** shell_argv;  // for a script without #!: sh, script, arguments
+  const char* const* environment;
+
+  int control_fd;                // SOCK_SEQPACKET to the supervisor
+  int stdio[3];                  // -1: the terminal
+  char* wipe_start;              // caisson's own argv and environment strings
+  uint64_t wipe_size;
+  bool own_pid_namespace;
+  bool wipe_environment, close_descriptors, die_with_parent, not_dumpable, filter_init;
+};
+static_assert(std::is_trivially_copyable_v<ChildProgram>);
+static_assert(std::is_trivially_destructible_v<Step>);
+
+constexpr unsigned kMostCgroups = 8;  // that come with the supervisor's go
+
+// What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
+enum class MessageKind : uint32_t { kFailed = 1, kStarted, kExited, kTerminal, kListener };
+struct ChildMessage {
+  MessageKind kind;
+  uint32_t step;   // index into init_steps, or init_count + index into enter_steps
+  int32_t value;   // errno, or the wait status
+  uint32_t reserved;
+  uint64_t stamp[6];  // CLOCK_MONOTONIC ns: first instruction, root built, pivoted, go, spawn, exec'd
+};
+enum { kStampFirst, kStampRoot, kStampPivot, kStampGo, kStampSpawn, kStampExec };
+
+// Runs in the child of clone3 and never returns.
+[[noreturn]] void run_child(const ChildProgram&);
+
+}  // namespace caisson

@@ -1,0 +1,40 @@
+// Shared by the files that run inside the cell before exec (child*.cpp, init.cpp).
+#pragma once
+
+#include "launch/child_program.h"
+#include "sys/kernel_numbers.h"
+#include "sys/raw_syscall.h"
+
+namespace caisson {
+
+struct ChildState {
+  const ChildProgram* program;
+  ChildMessage message;
+  int root_fd = -1;      // the new root while it is built
+  int terminal_fd = -1;  // the slave of the cell's own pty
+  int program_pid = -1;
+  // Written by the program's process, which shares this memory until its exec (CLONE_VFORK).
+  volatile int enter_failed_step = -1;
+  volatile int enter_errno = 0;
+};
+
+uint64_t monotonic_now();
+
+// Each returns 0 or -errno.
+long run_mount_step(ChildState&, const Step&);    // child_mounts.cpp
+long start_network_thread();                      // child_network.cpp
+long join_network_thread();
+long open_terminal(ChildState&);                  // child_terminal.cpp
+int enter_program(void* state);                   // child_enter.cpp: fn of clone_call; returns on failure only
+[[noreturn]] void run_init(ChildState&);          // init.cpp
+
+// One descriptor to the supervisor, with a message around it.
+long send_descriptor(ChildState&, MessageKind, int fd);
+
+inline unsigned long text_length(const char* text) {
+  unsigned long n = 0;
+  while (text[n]) ++n;
+  return n;
+}
+
+}  // namespace caisson

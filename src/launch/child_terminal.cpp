@@ -1,0 +1,47 @@
+// --tty: a pty from the cell's own devpts. The caller's terminal never enters the cell (T41).
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "launch/child_state.h"
+
+namespace caisson {
+
+long send_descriptor(ChildState& state, MessageKind kind, int fd) {
+  ChildMessage message{};
+  message.kind = kind;
+  iovec data{&message, sizeof message};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  cmsghdr* part = CMSG_FIRSTHDR(&header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof(int));
+  *reinterpret_cast<int*>(CMSG_DATA(part)) = fd;
+  long sent = sys_call(SYS_sendmsg, long{state.program->control_fd}, &header, 0L);
+  return sent < 0 ? sent : 0;
+}
+
+long open_terminal(ChildState& state) {
+  long master = sys_call(SYS_openat, long{AT_FDCWD}, "/dev/pts/ptmx",
+                         long{O_RDWR | O_NOCTTY | O_CLOEXEC});
+  if (master < 0) return master;
+  int unlock = 0;
+  long result = sys_call(SYS_ioctl, master, long{TIOCSPTLCK}, &unlock);
+  if (result >= 0)
+    result = sys_call(SYS_ioctl, master, long{TIOCGPTPEER}, long{O_RDWR | O_NOCTTY | O_CLOEXEC});
+  if (result >= 0) {
+    state.terminal_fd = static_cast<int>(result);
+    result = send_descriptor(state, MessageKind::kTerminal, static_cast<int>(master));
+  }
+  sys_call(SYS_close, master);
+  return result;
+}
+
+}  // namespace caisson

@@ -1,0 +1,282 @@
+#include "launch/compile.h"
+
+#include <fcntl.h>
+#include <sched.h>
+
+#include <fmt/format.h>
+
+#include "base/control.h"
+#include "seccomp/filters.h"
+#include "sys/kernel_numbers.h"
+
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+
+namespace caisson {
+
+namespace {
+
+uint64_t mount_attributes(const MountFlags& flags) {
+  uint64_t attributes = 0;
+  if (control_enabled("nosuid")) attributes |= kernel::kMountNoSuid;
+  if (!flags.devices && control_enabled("nodev")) attributes |= kernel::kMountNoDev;
+  if (flags.read_only) attributes |= kernel::kMountReadOnly;
+  if (flags.no_exec) attributes |= kernel::kMountNoExec;
+  return attributes;
+}
+
+FilterName filter_name(Filter filter) {
+  switch (filter) {
+    case Filter::kNested: return FilterName::kNested;
+    case Filter::kNoSockets: return FilterName::kNoSockets;
+    case Filter::kStandard: break;
+  }
+  return FilterName::kStandard;
+}
+
+}  // namespace
+
+class Compiler {
+ public:
+  Compiler(const Plan& plan, CompiledProgram& out) : plan_(plan), out_(out) {}
+
+  void run(const ChildDescriptors& descriptors, char* wipe_start, uint64_t wipe_size) {
+    out_.clone_flags_ = plan_.namespaces & ~uint64_t{CLONE_NEWNET | CLONE_NEWCGROUP};
+    init_steps();
+    enter_steps();
+    landlock();
+    filters();
+    program_words();
+    wire(descriptors, wipe_start, wipe_size);
+  }
+
+ private:
+  const char* keep(std::string text) {
+    out_.strings_.push_back(std::move(text));
+    return out_.strings_.back().c_str();
+  }
+  Step& init(StepKind kind, const char* path = nullptr) {
+    out_.init_steps_.push_back({.kind = kind, .path = path});
+    return out_.init_steps_.back();
+  }
+  Step& enter(StepKind kind) {
+    out_.enter_steps_.push_back({.kind = kind});
+    return out_.enter_steps_.back();
+  }
+
+  // The order in which a cell comes to be, and why nothing in it can move.
+  void init_steps() {
+    bool own_network = plan_.namespaces & CLONE_NEWNET;
+    ids();                                                   // mounts need an identity to belong to
+    if (own_network) init(StepKind::kStartNetwork);          // in its own thread, beside the mounts
+    if (plan_.namespaces & CLONE_NEWNS) {
+      mounts();
+      // The old root's release waits for the other core to leave the kernel: not before the network
+      // thread is done with it.
+      if (own_network) init(StepKind::kJoinNetwork);
+      init(StepKind::kPivot);                                // from here the host's files are gone
+    } else if (own_network) {
+      init(StepKind::kJoinNetwork);
+    }
+    if (plan_.namespaces & CLONE_NEWUTS) init(StepKind::kHostname, keep(plan_.hostname));
+    init(StepKind::kAwaitGo);                                // limits and record stand before any code runs
+    if (plan_.namespaces & CLONE_NEWCGROUP)
+      init(StepKind::kCgroupNamespace);                      // after joining the cgroup: it shows as "/"
+    if (plan_.terminal == Terminal::kOwnPty) init(StepKind::kOpenTerminal);  // from the cell's devpts
+    if (!plan_.workdir.empty()) init(StepKind::kWorkdir, keep(plan_.workdir));  // in the new root
+    if (control_enabled("capabilities"))
+      init(StepKind::kDropCapabilities);                     // after the last mount and namespace
+    if (control_enabled("no-new-privs")) init(StepKind::kNoNewPrivileges);  // before seccomp asks for it
+  }
+
+  void ids() {
+    if (!(plan_.namespaces & CLONE_NEWUSER)) {
+      if (plan_.namespaces & CLONE_NEWNS) init(StepKind::kPrivateTree);
+      return;
+    }
+    write_file("/proc/self/setgroups", "deny");  // or gid_map is not ours to write: user_namespaces(7)
+    write_file("/proc/self/uid_map", fmt::format("{0} {0} 1", plan_.uid));
+    write_file("/proc/self/gid_map", fmt::format("{0} {0} 1", plan_.gid));
+  }
+  void write_file(const char* path, std::string content) {
+    Step& step = init(StepKind::kWriteFile, path);
+    step.size = static_cast<uint32_t>(content.size());
+    step.data = keep(std::move(content));
+  }
+
+  void mounts() {
+    Step& root = init(StepKind::kNewRoot);
+    root.a = plan_.tmp_bytes + (1 << 20);  // and room for the cell's own folders and files
+    root.b = plan_.tmp_inodes + 1024;
+    root.c = mount_attributes({});
+    for (const RootStep& step : plan_.root)
+      std::visit([this](const auto& one) { mount(one); }, step);
+    if (control_enabled("root-read-only")) init(StepKind::kSealRoot);
+  }
+
+  const char* below_root(const std::string& path) { return keep(path.substr(1)); }
+  void mount(const MakeDirectory& one) {
+    init(StepKind::kDirectory, below_root(one.path)).a = one.mode;
+  }
+  void mount(const MakeFile& one) {
+    Step& step = init(StepKind::kFile, below_root(one.path));
+    step.size = static_cast<uint32_t>(one.content.size());
+    step.data = keep(one.content);
+  }
+  void mount(const MakeLink& one) {
+    init(StepKind::kLink, below_root(one.path)).other = keep(one.target);
+  }
+  void mount(const BindHost& one) {
+    Step& step = init(StepKind::kBind, below_root(one.target));
+    step.other = keep(one.source);
+    step.a = mount_attributes(one.flags);
+    step.b = one.device;
+    step.c = one.inode;
+    if (one.optional) step.flags |= kBindOptional;
+    if (one.inode && control_enabled("mount-identity")) step.flags |= kBindCheckIdentity;
+    if (one.below_user_mount) step.flags |= kBindBelowUserMount;
+  }
+  void mount(const BindOwn& one) { init(StepKind::kBindOwn, below_root(one.path)); }
+  void mount(const MountProc& one) {
+    MountFlags flags{.read_only = control_enabled("proc-read-only"), .no_exec = true};
+    init(StepKind::kProc, below_root(one.target)).a = mount_attributes(flags);
+  }
+  void mount(const MountDevpts& one) {
+    init(StepKind::kDevpts, below_root(one.target)).a =
+        mount_attributes({.no_exec = true, .devices = true});
+  }
+  void mount(const MaskPath& one) {
+    init(StepKind::kMask, below_root(one.path)).a = one.is_directory;
+  }
+
+  void enter_steps() {
+    for (const ResourceLimit& limit : plan_.rlimits) {
+      Step& step = enter(StepKind::kRlimit);
+      step.path = limit.name;
+      step.a = static_cast<uint64_t>(limit.resource);
+      step.b = limit.value;
+    }
+    if (plan_.pin_to_cpus) enter(StepKind::kPinCpus).a = *plan_.pin_to_cpus;
+    if (plan_.landlock) enter(StepKind::kLandlock);
+    if (control_enabled("seccomp")) enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
+    enter(StepKind::kExec);
+  }
+
+  void landlock() {
+    if (!plan_.landlock) return;
+    for (const LandlockRule& rule : plan_.landlock->rules)
+      out_.rules_.push_back({keep(rule.path), rule.access});
+    ChildProgram& program = out_.program_;
+    program.landlock_rules = out_.rules_.data();
+    program.landlock_count = static_cast<uint32_t>(out_.rules_.size());
+    program.landlock_handled = plan_.landlock->handled;
+    program.landlock_scoped = plan_.landlock->scoped;
+    // The struct grew with the ABI: a kernel refuses one that is longer than it knows.
+    int abi = plan_.landlock->abi;
+    program.landlock_size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
+  }
+
+  void filters() {
+    ChildProgram& program = out_.program_;
+    program.notify_exec = plan_.exec == Exec::kProgramOnly && control_enabled("no-exec");
+    auto filter = filter_for(filter_name(plan_.filter), program.notify_exec);
+    program.filter = filter.data();
+    program.filter_count = static_cast<uint32_t>(filter.size());
+    auto init_filter = filter_for(FilterName::kInit, false);
+    program.init_filter = init_filter.data();
+    program.init_filter_count = static_cast<uint32_t>(init_filter.size());
+    program.filter_init = control_enabled("seccomp-init");
+  }
+
+  void words(const std::vector<std::string>& from, std::vector<const char*>& to) {
+    for (const std::string& word : from) to.push_back(keep(word));
+  }
+  void program_words() {
+    words(plan_.candidates, out_.candidates_);
+    words(plan_.argv, out_.argv_);
+    words(plan_.environment, out_.environment_);
+    out_.shell_argv_ = {"sh", nullptr};
+    for (size_t i = 1; i < out_.argv_.size(); ++i) out_.shell_argv_.push_back(out_.argv_[i]);
+    for (auto* list : {&out_.candidates_, &out_.argv_, &out_.environment_, &out_.shell_argv_})
+      list->push_back(nullptr);
+    ChildProgram& program = out_.program_;
+    program.candidates = out_.candidates_.data();
+    program.argv = out_.argv_.data();
+    program.shell_argv = out_.shell_argv_.data();
+    program.environment = out_.environment_.data();
+  }
+
+  void wire(const ChildDescriptors& descriptors, char* wipe_start, uint64_t wipe_size) {
+    ChildProgram& program = out_.program_;
+    program.init_steps = out_.init_steps_.data();
+    program.init_count = static_cast<uint32_t>(out_.init_steps_.size());
+    program.enter_steps = out_.enter_steps_.data();
+    program.enter_count = static_cast<uint32_t>(out_.enter_steps_.size());
+    program.control_fd = descriptors.control;
+    for (int i = 0; i < 3; ++i) program.stdio[i] = descriptors.stdio[i];
+    program.wipe_start = wipe_start;
+    program.wipe_size = wipe_size;
+    program.own_pid_namespace = plan_.namespaces & CLONE_NEWPID;
+    program.wipe_environment = control_enabled("environment-wipe");
+    program.close_descriptors = control_enabled("close-descriptors");
+    program.die_with_parent = control_enabled("die-with-parent");
+    program.not_dumpable = control_enabled("not-dumpable");
+  }
+
+  const Plan& plan_;
+  CompiledProgram& out_;
+};
+
+std::unique_ptr<CompiledProgram> compile(const Plan& plan, const ChildDescriptors& descriptors,
+                                         char* wipe_start, uint64_t wipe_size) {
+  auto compiled = std::make_unique<CompiledProgram>();
+  Compiler(plan, *compiled).run(descriptors, wipe_start, wipe_size);
+  return compiled;
+}
+
+bool CompiledProgram::is_exec_step(uint32_t index) const {
+  return index >= init_steps_.size() && index - init_steps_.size() < enter_steps_.size() &&
+         enter_steps_[index - init_steps_.size()].kind == StepKind::kExec;
+}
+
+static std::string describe(const Step& step) {
+  switch (step.kind) {
+    case StepKind::kWriteFile: return fmt::format("write {}", step.path);
+    case StepKind::kPrivateTree: return "make the mount tree private";
+    case StepKind::kNewRoot: return "mount the cell's root (tmpfs)";
+    case StepKind::kDirectory: return fmt::format("make the folder /{}", step.path);
+    case StepKind::kFile: return fmt::format("write the file /{}", step.path);
+    case StepKind::kLink: return fmt::format("make the link /{}", step.path);
+    case StepKind::kBind: return fmt::format("mount {} at /{}", step.other, step.path);
+    case StepKind::kBindOwn: return fmt::format("open the private space /{}", step.path);
+    case StepKind::kProc: return "mount /proc";
+    case StepKind::kDevpts: return "mount /dev/pts";
+    case StepKind::kMask: return fmt::format("mask /{}", step.path);
+    case StepKind::kSealRoot: return "make the root read-only";
+    case StepKind::kStartNetwork: return "start the network thread";
+    case StepKind::kPivot: return "pivot into the new root";
+    case StepKind::kJoinNetwork: return "make the network namespace";
+    case StepKind::kHostname: return "set the host name";
+    case StepKind::kAwaitGo: return "wait for the supervisor";
+    case StepKind::kCgroupNamespace: return "make the cgroup namespace";
+    case StepKind::kOpenTerminal: return "open a terminal of the cell's own";
+    case StepKind::kWorkdir: return fmt::format("enter the working directory {}", step.path);
+    case StepKind::kDropCapabilities: return "drop capabilities";
+    case StepKind::kNoNewPrivileges: return "set no_new_privs";
+    case StepKind::kRlimit: return fmt::format("set the {} limit to {}", step.path, step.b);
+    case StepKind::kPinCpus: return "pin the cell to its cores";
+    case StepKind::kLandlock: return "restrict by Landlock";
+    case StepKind::kSeccomp: return "install the seccomp filter";
+    case StepKind::kExec: return "execute the program";
+  }
+  return "take an unknown step";
+}
+
+std::string CompiledProgram::describe_step(uint32_t index) const {
+  if (index < init_steps_.size()) return describe(init_steps_[index]);
+  index -= static_cast<uint32_t>(init_steps_.size());
+  return index < enter_steps_.size() ? describe(enter_steps_[index]) : "start the program's process";
+}
+
+}  // namespace caisson

@@ -1,0 +1,42 @@
+// compile(): Plan → ChildProgram, with the storage that its pointers point into.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/child_program.h"
+#include "plan/plan.h"
+
+namespace caisson {
+
+// Descriptors of the child's side, all above 2.
+struct ChildDescriptors {
+  int control;
+  int stdio[3];  // -1: the terminal of the cell's own
+};
+
+class CompiledProgram {
+ public:
+  const ChildProgram& program() const { return program_; }
+  uint64_t clone_flags() const { return clone_flags_; }
+  // What a failed step was about, for the error message: {"mount /usr", …}.
+  std::string describe_step(uint32_t index) const;
+  bool is_exec_step(uint32_t index) const;
+
+ private:
+  friend class Compiler;
+  ChildProgram program_{};
+  uint64_t clone_flags_ = 0;
+  std::deque<std::string> strings_;
+  std::vector<Step> init_steps_, enter_steps_;
+  std::vector<ChildLandlockRule> rules_;
+  std::vector<const char*> candidates_, argv_, shell_argv_, environment_;
+};
+
+// `wipe` is the memory of caisson's own argv and environment strings, zeroed inside the cell.
+std::unique_ptr<CompiledProgram> compile(const Plan&, const ChildDescriptors&, char* wipe_start,
+                                         uint64_t wipe_size);
+
+}  // namespace caisson

@@ -1,0 +1,65 @@
+// pid 1 of the cell: reaps, passes signals on, tells the program's end, and ends everything with it.
+#include <errno.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "launch/child_state.h"
+
+namespace caisson {
+
+static void tell(ChildState& state, MessageKind kind, int value) {
+  state.message.kind = kind;
+  state.message.value = value;
+  sys_call(SYS_write, long{state.program->control_fd}, &state.message, long{sizeof state.message});
+}
+
+// Nothing but waiting, passing on and telling is left to pid 1; should the cell ever steer it, that
+// is all there is.
+static void confine(ChildState& state) {
+  const ChildProgram& program = *state.program;
+  if (!program.filter_init) return;
+  sock_fprog filter{static_cast<unsigned short>(program.init_filter_count),
+                    const_cast<sock_filter*>(program.init_filter)};
+  long result = sys_call(SYS_seccomp, long{SECCOMP_SET_MODE_FILTER}, 0L, &filter);
+  if (result >= 0) return;
+  state.message.step = program.init_count + program.enter_count;
+  tell(state, MessageKind::kFailed, static_cast<int>(-result));
+  sys_call(SYS_exit_group, 125L);
+}
+
+// Reaps all that has ended. The wait status of the program once it is among them, else -1.
+static int reap(const ChildState& state) {
+  for (;;) {
+    int status = 0;
+    long pid = sys_call(SYS_wait4, -1L, &status, long{WNOHANG}, 0L);
+    if (pid <= 0) return -1;
+    if (pid == state.program_pid) return status;
+  }
+}
+
+void run_init(ChildState& state) {
+  const ChildProgram& program = *state.program;
+  for (int fd : program.stdio)
+    if (fd >= 0) sys_call(SYS_close, long{fd});
+  if (state.terminal_fd >= 0) sys_call(SYS_close, long{state.terminal_fd});
+  confine(state);
+  tell(state, MessageKind::kStarted, 0);
+
+  // All signals have been blocked since before clone; blocked ones reach even pid 1 (signal(7)).
+  unsigned long all = ~0ul;
+  for (;;) {
+    int status = reap(state);
+    if (status >= 0) {
+      tell(state, MessageKind::kExited, status);
+      sys_call(SYS_exit_group, 0L);  // and with pid 1 the whole namespace
+    }
+    long number = sys_call(SYS_rt_sigtimedwait, &all, 0L, 0L, 8L);
+    // The program leads a process group of its own, as under a shell: all of it hears the signal.
+    if (number > 0 && number != SIGCHLD)
+      sys_call(SYS_kill, static_cast<long>(-state.program_pid), number);
+  }
+}
+
+}  // namespace caisson

@@ -1,0 +1,46 @@
+// How an execution ended. One verdict; the first wins.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace caisson {
+
+enum class Status { kOk, kExited, kSignalled, kTimeout, kOom, kLimit, kSetupError, kInternalError };
+const char* status_name(Status status);
+
+// Something the program asked for and did not get.
+struct Denial {
+  std::string rule, resource, how_to_allow;
+};
+
+struct Usage {
+  double cpu_ms = 0, user_ms = 0, system_ms = 0;
+  uint64_t max_rss_bytes = 0;      // of the largest process
+  uint64_t memory_peak_bytes = 0;  // of the cell, where a cgroup counts it; else 0
+  uint64_t oom_kills = 0, pids_refused = 0;
+  uint64_t stdout_bytes = 0, stderr_bytes = 0;  // as the program wrote them
+  uint64_t stdout_cut = 0, stderr_cut = 0;      // beyond the output limit
+};
+
+// Milliseconds since the start of caisson, by phase, for --timing.
+struct Phase {
+  std::string name;
+  double milliseconds;
+};
+
+struct Outcome {
+  Status status = Status::kInternalError;
+  std::string reason;  // one line for a person
+  std::string hint;    // what to do, when that is known
+  int exit_code = 125;
+  double duration_ms = 0;
+  Usage usage;
+  std::vector<Denial> denials;
+  uint64_t denials_cut = 0;  // beyond the first hundred
+  std::string captured_stdout, captured_stderr;
+  std::vector<Phase> phases;
+};
+
+}  // namespace caisson

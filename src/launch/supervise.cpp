@@ -1,0 +1,325 @@
+#include "launch/supervise.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "launch/control_channel.h"
+#include "launch/exec_guard.h"
+#include "launch/relay.h"
+#include "launch/terminal_relay.h"
+#include "sys/monotonic.h"
+
+namespace caisson {
+
+namespace {
+
+// A program that writes this many times its output limit is flooding, not talking (T56).
+constexpr uint64_t kFloodFactor = 64;
+constexpr int kPatience = 3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
+
+class Supervisor {
+ public:
+  Supervisor(Cell cell, const Supervision& supervision)
+      : cell_(std::move(cell)),
+        how_(supervision),
+        budget_{supervision.limits.output_bytes},
+        input_(supervision.input, std::move(cell_.input())),
+        output_(std::move(cell_.output()), how_.output, how_.capture, budget_),
+        errors_(std::move(cell_.error_output()), how_.error_output, how_.capture, budget_),
+        exec_guard_(outcome_) {
+    sigset_t all;
+    ::sigfillset(&all);
+    signals_.reset(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (how_.limits.wall)
+      deadline_ns_ = monotonic_ns() + static_cast<uint64_t>(how_.limits.wall->count()) * 1000000u;
+  }
+
+  Outcome run() {
+    while (!pid1_gone_) turn();
+    end();
+    return std::move(outcome_);
+  }
+
+ private:
+  void turn() {
+    polls_.clear();
+    polls_.push_back({cell_.pidfd(), POLLIN, 0});
+    if (control_open_) polls_.push_back({cell_.control(), POLLIN, 0});
+    polls_.push_back({signals_.get(), POLLIN, 0});
+    if (oom_fd() >= 0 && !verdict_) polls_.push_back({oom_fd(), cell_.cgroup()->oom_poll_events(), 0});
+    exec_guard_.add_to(polls_);
+    add_streams();
+    wait_for_events();
+    if (how_.limits.wall && !verdict_ && monotonic_ns() >= deadline_ns_)
+      decide(Status::kTimeout, "the time limit was reached");
+    handle_events();
+  }
+
+  void add_streams() {
+    if (terminal_) return terminal_->add_to(polls_);
+    if (how_.terminal == Terminal::kOwnPty) return;  // its master has not arrived yet
+    input_.add_to(polls_);
+    output_.add_to(polls_);
+    errors_.add_to(polls_);
+  }
+
+  void wait_for_events() {
+    timespec left{}, *timeout = nullptr;
+    if (how_.limits.wall && !verdict_) {
+      uint64_t now = monotonic_ns();
+      uint64_t ns = deadline_ns_ > now ? deadline_ns_ - now : 0;
+      left = {static_cast<time_t>(ns / 1000000000u), static_cast<long>(ns % 1000000000u)};
+      timeout = &left;
+    }
+    if (::ppoll(polls_.data(), polls_.size(), timeout, nullptr) < 0)
+      for (pollfd& one : polls_) one.revents = 0;
+  }
+
+  void handle_events() {
+    if (control_open_ && events_of(polls_, cell_.control())) handle_control();
+    if (events_of(polls_, signals_.get())) handle_signals();
+    if (oom_fd() >= 0 && events_of(polls_, oom_fd()) && cell_.cgroup()->oom_happened())
+      decide(Status::kOom, "the memory limit was reached");
+    exec_guard_.handle(polls_);
+    if (terminal_) {
+      terminal_->handle(polls_);
+    } else {
+      input_.handle(polls_);
+      output_.handle(polls_);
+      errors_.handle(polls_);
+    }
+    if (output_.cut() + errors_.cut() > how_.limits.output_bytes * kFloodFactor)
+      decide(Status::kLimit, "the program flooded its output far beyond the limit");
+    if (events_of(polls_, cell_.pidfd())) pid1_gone_ = true;
+  }
+
+  // The first verdict wins; each of these ends the cell.
+  void decide(Status status, std::string reason) {
+    if (verdict_) return;
+    verdict_ = status;
+    outcome_.reason = std::move(reason);
+    cell_.kill();
+  }
+
+  void handle_control() {
+    while (control_open_) {
+      ControlMessage received = receive_control(cell_.control());
+      if (received.end) control_open_ = false;
+      if (!received.message) return;
+      switch (received.message->kind) {
+        case MessageKind::kFailed: setup_failed(*received.message); break;
+        case MessageKind::kStarted: started_ = *received.message; break;
+        case MessageKind::kExited:
+          wait_status_ = received.message->value;
+          exited_ns_ = monotonic_ns();
+          break;
+        case MessageKind::kTerminal:
+          terminal_.emplace(std::move(received.fd), how_.input, how_.output, how_.capture);
+          break;
+        case MessageKind::kListener: exec_guard_.listen(std::move(received.fd)); break;
+      }
+    }
+  }
+
+  void setup_failed(const ChildMessage& message) {
+    if (verdict_) return;
+    verdict_ = Status::kSetupError;
+    const CompiledProgram& compiled = cell_.compiled();
+    SetupFailure failure = explain_setup_failure(compiled, message.step, message.value);
+    outcome_.reason = std::move(failure.reason);
+    outcome_.hint = std::move(failure.hint);
+    outcome_.exit_code = failure.exit_code;
+  }
+
+  void handle_signals() {
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+      int number = static_cast<int>(info.ssi_signo);
+      switch (number) {
+        case SIGCHLD: case SIGPIPE: break;
+        case SIGWINCH: if (terminal_) terminal_->window_changed(); break;
+        case SIGTSTP:  // the program stops with us and goes on with us
+          cell_.send_signal(SIGTSTP);
+          ::kill(::getpid(), SIGSTOP);
+          break;
+        default: pass_on(number);
+      }
+    }
+  }
+
+  void pass_on(int number) {
+    cell_.send_signal(number);
+    bool asks_to_end = number == SIGINT || number == SIGTERM || number == SIGQUIT;
+    if (asks_to_end && ++asked_to_end_ >= kPatience)
+      decide(Status::kSignalled, fmt::format("ended after signal {} was sent {} times", number,
+                                             asked_to_end_));
+  }
+
+  int oom_fd() { return cell_.cgroup() ? cell_.cgroup()->oom_event_fd() : -1; }
+
+  void end() {
+    if (control_open_) handle_control();
+    uint64_t gone_ns = monotonic_ns();
+    bool oom = cell_.cgroup() && cell_.cgroup()->oom_happened();
+    Cell::End ended = cell_.reap();
+    uint64_t reaped_ns = monotonic_ns();
+    drain_streams();
+    give_verdict(oom);
+    fill_usage(ended);
+    outcome_.duration_ms = static_cast<double>(gone_ns - cell_.stamps().begin) / 1e6;
+    fill_phases(gone_ns, reaped_ns);
+  }
+
+  void drain_streams() {
+    if (terminal_) {
+      terminal_->drain();
+      outcome_.captured_stdout = terminal_->take_captured();
+      return;
+    }
+    input_.close();
+    for (;;) {
+      output_.drain();
+      errors_.drain();
+      if (output_.finished() && errors_.finished()) break;
+      polls_.clear();
+      output_.add_to(polls_);
+      errors_.add_to(polls_);
+      if (::poll(polls_.data(), polls_.size(), -1) < 0 && errno != EINTR) break;
+      output_.handle(polls_);
+      errors_.handle(polls_);
+    }
+    outcome_.captured_stdout = output_.take_captured();
+    outcome_.captured_stderr = errors_.take_captured();
+  }
+
+  void give_verdict(bool oom) {
+    if (!verdict_ && oom && (!wait_status_ || WIFSIGNALED(*wait_status_))) {
+      verdict_ = Status::kOom;
+      outcome_.reason = "the memory limit was reached";
+    }
+    if (!verdict_ && wait_status_) verdict_from(*wait_status_);
+    if (!verdict_) {
+      verdict_ = Status::kInternalError;
+      outcome_.reason = "the cell ended without telling how its program did";
+    }
+    outcome_.status = *verdict_;
+    switch (outcome_.status) {
+      case Status::kTimeout: outcome_.exit_code = 124; break;
+      case Status::kOom: case Status::kLimit: outcome_.exit_code = exit_code_or(128 + SIGKILL); break;
+      case Status::kInternalError: outcome_.exit_code = 125; break;
+      case Status::kSetupError: break;
+      default: outcome_.exit_code = exit_code_or(128 + SIGKILL);
+    }
+  }
+
+  int exit_code_or(int otherwise) const {
+    if (!wait_status_) return otherwise;
+    if (WIFEXITED(*wait_status_)) return WEXITSTATUS(*wait_status_);
+    return 128 + WTERMSIG(*wait_status_);
+  }
+
+  void verdict_from(int status) {
+    if (WIFEXITED(status)) {
+      int code = WEXITSTATUS(status);
+      verdict_ = code == 0 ? Status::kOk : Status::kExited;
+      outcome_.reason = code == 0 ? "the program ended well"
+                                  : fmt::format("the program exited with {}", code);
+      return;
+    }
+    int number = WTERMSIG(status);
+    const char* name = ::sigabbrev_np(number);
+    verdict_ = number == SIGXFSZ || number == SIGXCPU ? Status::kLimit : Status::kSignalled;
+    outcome_.reason = fmt::format("the program was ended by SIG{}{}", name ? name : "?",
+                                  number == SIGSYS    ? " (a system call from a foreign entry)"
+                                  : number == SIGXFSZ ? " (the file size limit)"
+                                                      : "");
+  }
+
+  void fill_usage(const Cell::End& ended) {
+    Usage& usage = outcome_.usage;
+    usage.user_ms = ended.usage.user_ms;
+    usage.system_ms = ended.usage.system_ms;
+    usage.cpu_ms = usage.user_ms + usage.system_ms;
+    usage.max_rss_bytes = ended.usage.max_rss_bytes;
+    usage.memory_peak_bytes = ended.cgroup.memory_peak_bytes;
+    usage.oom_kills = ended.cgroup.oom_kills;
+    usage.pids_refused = ended.cgroup.pids_refused;
+    usage.stdout_bytes = terminal_ ? terminal_->seen() : output_.seen();
+    usage.stderr_bytes = errors_.seen();
+    usage.stdout_cut = output_.cut();
+    usage.stderr_cut = errors_.cut();
+  }
+
+  void fill_phases(uint64_t gone_ns, uint64_t reaped_ns) {
+    const Cell::Stamps& mine = cell_.stamps();
+    uint64_t last = how_.start_ns;
+    auto phase = [&](const char* name, uint64_t at) {
+      if (at == 0 || last == 0) return;
+      outcome_.phases.push_back({name, (static_cast<double>(at) - static_cast<double>(last)) / 1e6});
+      last = at;
+    };
+    phase("parse, resolve, plan", mine.begin);
+    phase("compile, clone with namespaces", mine.cloned);
+    uint64_t cloned = last;
+    phase("  beside: cgroup limits", mine.limited);
+    phase("  beside: record of the start", mine.recorded);
+    last = cloned;
+    if (started_) {
+      phase("root built, network made", started_->stamp[kStampRoot]);
+      phase("pivot", started_->stamp[kStampPivot]);
+      phase("wait for limits and record", started_->stamp[kStampGo]);
+      phase("privileges dropped", started_->stamp[kStampSpawn]);
+      phase("landlock, seccomp, exec", started_->stamp[kStampExec]);
+    }
+    phase("the program", exited_ns_);
+    phase("teardown of the namespaces", gone_ns);
+    phase("reap, cgroup removed", reaped_ns);
+  }
+
+  Cell cell_;
+  const Supervision& how_;
+  OutputBudget budget_;
+  Outcome outcome_;
+  InputRelay input_;
+  OutputRelay output_, errors_;
+  ExecGuard exec_guard_;
+  std::optional<TerminalRelay> terminal_;
+  UniqueFd signals_;
+  std::vector<pollfd> polls_;
+  uint64_t deadline_ns_ = 0, exited_ns_ = 0;
+  bool control_open_ = true, pid1_gone_ = false;
+  int asked_to_end_ = 0;
+  std::optional<Status> verdict_;
+  std::optional<int> wait_status_;
+  std::optional<ChildMessage> started_;
+};
+
+}  // namespace
+
+Outcome supervise(Cell cell, const Supervision& supervision) {
+  return Supervisor(std::move(cell), supervision).run();
+}
+
+const char* status_name(Status status) {
+  switch (status) {
+    case Status::kOk: return "ok";
+    case Status::kExited: return "exited";
+    case Status::kSignalled: return "signalled";
+    case Status::kTimeout: return "timeout";
+    case Status::kOom: return "oom";
+    case Status::kLimit: return "limit";
+    case Status::kSetupError: return "setup_error";
+    case Status::kInternalError: return "internal_error";
+  }
+  return "internal_error";
+}
+
+}  // namespace caisson

@@ -1,0 +1,105 @@
+#include "launch/terminal_relay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "launch/relay.h"
+
+namespace caisson {
+
+constexpr size_t kSafeWrite = 4096;
+constexpr char kEndOfInput = 4;  // ^D, as a person would type it
+
+TerminalRelay::TerminalRelay(UniqueFd master, int input, int output, bool capture)
+    : master_(std::move(master)), input_(input), output_(output), capture_(capture) {
+  ::fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+  window_changed();
+  termios now;
+  if (::tcgetattr(input_, &now) != 0) return;
+  saved_ = now;
+  ::cfmakeraw(&now);
+  ::tcsetattr(input_, TCSADRAIN, &now);
+}
+
+TerminalRelay::~TerminalRelay() {
+  if (saved_) ::tcsetattr(input_, TCSADRAIN, &*saved_);
+}
+
+void TerminalRelay::window_changed() {
+  winsize size{};
+  int from = ::isatty(input_) ? input_ : output_;
+  if (::ioctl(from, TIOCGWINSZ, &size) != 0) size.ws_row = 24, size.ws_col = 80;
+  ::ioctl(master_.get(), TIOCSWINSZ, &size);
+}
+
+void TerminalRelay::add_to(std::vector<pollfd>& polls) const {
+  short master = 0;
+  if (to_caller_.empty()) master |= POLLIN;
+  if (!to_cell_.empty()) master |= POLLOUT;
+  if (master_) polls.push_back({master_.get(), master, 0});
+  if (!to_caller_.empty()) polls.push_back({output_, POLLOUT, 0});
+  if (input_open_ && to_cell_.empty()) polls.push_back({input_, POLLIN, 0});
+}
+
+void TerminalRelay::handle(const std::vector<pollfd>& polls) {
+  if (!to_caller_.empty() && events_of(polls, output_)) write_pending();
+  if (master_ && to_caller_.empty() && (events_of(polls, master_.get()) & (POLLIN | POLLHUP)))
+    read_master();
+  if (input_open_ && to_cell_.empty() && events_of(polls, input_)) read_caller();
+  if (master_ && !to_cell_.empty()) {
+    ssize_t written = ::write(master_.get(), to_cell_.data(), to_cell_.size());
+    if (written > 0) to_cell_.erase(0, static_cast<size_t>(written));
+  }
+}
+
+bool TerminalRelay::read_master() {
+  char buffer[16384];
+  ssize_t got = ::read(master_.get(), buffer, sizeof buffer);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+  if (got <= 0) {  // EIO: the last one that had the terminal open is gone
+    master_.reset();
+    return false;
+  }
+  seen_ += static_cast<uint64_t>(got);
+  std::string_view bytes{buffer, static_cast<size_t>(got)};
+  if (capture_)
+    captured_ += bytes;
+  else
+    to_caller_ += ::isatty(output_) ? filter_.feed(bytes) : std::string(bytes);
+  return true;
+}
+
+void TerminalRelay::read_caller() {
+  char buffer[kSafeWrite];
+  ssize_t got = ::read(input_, buffer, sizeof buffer);
+  if (got > 0) {
+    to_cell_.assign(buffer, static_cast<size_t>(got));
+  } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+    input_open_ = false;
+    to_cell_.assign(1, kEndOfInput);
+  }
+}
+
+void TerminalRelay::write_pending() {
+  ssize_t written = ::write(output_, to_caller_.data(), std::min(to_caller_.size(), kSafeWrite));
+  if (written > 0)
+    to_caller_.erase(0, static_cast<size_t>(written));
+  else if (written < 0 && errno != EAGAIN && errno != EINTR)
+    to_caller_.clear(), master_.reset();  // the hang-up that a closed window is
+}
+
+void TerminalRelay::drain() {
+  while (master_ && read_master()) {
+  }
+  while (!to_caller_.empty() && !capture_) {
+    size_t before = to_caller_.size();
+    write_pending();
+    if (to_caller_.size() == before) break;
+  }
+}
+
+}  // namespace caisson

@@ -1,0 +1,44 @@
+// --tty: between the caller's terminal and the master of the cell's own pty.
+#pragma once
+
+#include <poll.h>
+#include <termios.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/terminal_filter.h"
+#include "base/unique_fd.h"
+
+namespace caisson {
+
+class TerminalRelay {
+ public:
+  // Puts the caller's terminal into raw mode until it is dropped; with no terminal it just passes bytes.
+  TerminalRelay(UniqueFd master, int input, int output, bool capture);
+  ~TerminalRelay();
+  TerminalRelay(const TerminalRelay&) = delete;
+  TerminalRelay& operator=(const TerminalRelay&) = delete;
+
+  void add_to(std::vector<pollfd>& polls) const;
+  void handle(const std::vector<pollfd>& polls);
+  void drain();
+  void window_changed();
+  uint64_t seen() const { return seen_; }
+  std::string take_captured() { return std::move(captured_); }
+
+ private:
+  bool read_master();
+  void read_caller();
+  void write_pending();
+  UniqueFd master_;
+  int input_, output_;
+  bool capture_, input_open_ = true;
+  std::optional<termios> saved_;
+  TerminalFilter filter_{TerminalFilter::Mode::kInteractive};
+  std::string to_caller_, to_cell_, captured_;
+  uint64_t seen_ = 0;
+};
+
+}  // namespace caisson

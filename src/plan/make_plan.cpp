@@ -1,0 +1,122 @@
+// Policy × HostFacts → Plan. Pure: every choice that depends on the host is visible here.
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include "base/control.h"
+#include "base/text.h"
+#include "plan/landlock_plan.h"
+#include "plan/limits_plan.h"
+#include "plan/plan.h"
+#include "plan/root_plan.h"
+
+namespace caisson {
+
+#ifndef CLONE_NEWCGROUP
+#define CLONE_NEWCGROUP 0x02000000
+#endif
+
+static uint64_t choose_namespaces(const Policy& policy) {
+  struct Choice { uint64_t flag; const char* control; };
+  constexpr Choice kAll[] = {{CLONE_NEWUSER, "namespace-user"}, {CLONE_NEWNS, "namespace-mount"},
+                             {CLONE_NEWPID, "namespace-pid"},   {CLONE_NEWNET, "namespace-network"},
+                             {CLONE_NEWIPC, "namespace-ipc"},   {CLONE_NEWUTS, "namespace-uts"},
+                             {CLONE_NEWCGROUP, "namespace-cgroup"}};
+  uint64_t flags = 0;
+  for (const Choice& choice : kAll)
+    if (control_enabled(choice.control)) flags |= choice.flag;
+  if (policy.has(GrantKind::kHostNetwork)) flags &= ~uint64_t{CLONE_NEWNET};
+  return flags;
+}
+
+// Full paths to try, in the order of PATH as the cell sees it; the command itself when it has a '/'.
+static std::vector<std::string> exec_candidates(const std::string& command, const Policy& policy) {
+  if (command.find('/') != std::string::npos) return {command};
+  std::vector<std::string> candidates;
+  for (const auto& [name, value] : policy.environment) {
+    if (name != "PATH") continue;
+    for (std::string_view directory : split(value, ':'))
+      if (!directory.empty() && directory[0] == '/')  // an empty or relative entry is the workspace's
+        candidates.push_back(fmt::format("{}/{}", directory, command));
+  }
+  return candidates;
+}
+
+static Filter choose_filter(const Policy& policy) {
+  if (policy.has(GrantKind::kNestedNamespaces)) return Filter::kNested;
+  if (policy.tier == Tier::kLandlock && !policy.has(GrantKind::kHostNetwork))
+    return Filter::kNoSockets;
+  return Filter::kStandard;
+}
+
+static Result<void> check_landlock_tier(const Policy& policy, const HostFacts& facts) {
+  if (facts.landlock_abi == 0)
+    return Error::plain("tier landlock: this kernel has no Landlock",
+                        "boot with lsm=landlock,… or use --tier process");
+  for (const Mount& mount : policy.mounts)
+    if (mount.source != mount.target)
+      return Error::plain(
+          fmt::format("tier landlock can't show {} at {} ({})", mount.source, mount.target,
+                      mount.origin),
+          "without namespaces a path is where it is: mount it at its own path, or use --tier process");
+  if (policy.has(GrantKind::kNestedNamespaces))
+    return Error::plain("tier landlock can't grant nested namespaces", "use --tier process");
+  return {};
+}
+
+static void note_landlock_tier_limits(Plan& plan) {
+  auto lacks = [&](const char* field, const char* effect) {
+    plan.degradations.push_back({field, "--tier landlock has no namespaces", effect});
+  };
+  lacks("processes", "host processes are visible to kill(2) by number; Landlock stops the signal on ABI 6");
+  lacks("end", "a process that detaches may outlive the command");
+  lacks("tmp", "there is no private /tmp; nothing but what --allow-write names can be written");
+  lacks("proc", "/proc can't be read");
+}
+
+static Result<void> check_tier(const Policy& policy, const HostFacts& facts) {
+  switch (policy.tier) {
+    case Tier::kProcess:
+      if (facts.userns_denied)
+        return Error::plain(fmt::format("cannot create a user namespace: {}", *facts.userns_denied),
+                            "`caisson doctor` shows the fix");
+      return {};
+    case Tier::kLandlock: return check_landlock_tier(policy, facts);
+    case Tier::kContainer:
+    case Tier::kMicrovm: break;
+  }
+  return Error::plain(fmt::format("tier {} is not part of this build", tier_name(policy.tier)),
+                      "use --tier process (the default) or --tier landlock");
+}
+
+Result<Plan> make_plan(const Policy& policy, const Command& command, const HostFacts& facts) {
+  TRY(check_tier(policy, facts));
+  Plan plan;
+  plan.tier = policy.tier;
+  plan.uid = facts.uid;
+  plan.gid = facts.gid;
+  plan.hostname = policy.hostname;
+  plan.exec = policy.exec;
+  plan.terminal = policy.terminal;
+  plan.workdir = policy.workdir;
+  plan.argv = command.argv;
+  plan.candidates = exec_candidates(command.argv.at(0), policy);
+  for (const auto& [name, value] : policy.environment)
+    plan.environment.push_back(fmt::format("{}={}", name, value));
+  plan.limits = policy.limits;
+  plan.filter = choose_filter(policy);
+
+  if (policy.tier == Tier::kProcess) {
+    plan.namespaces = choose_namespaces(policy);
+    plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
+    plan.root = plan_root(policy, facts);
+  } else {
+    note_landlock_tier_limits(plan);
+  }
+  TRY(plan_limits(policy, facts, plan));
+  plan_landlock(policy, facts, plan);
+  return plan;
+}
+
+}  // namespace caisson

@@ -1,0 +1,217 @@
+#include "plan/root_plan.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/control.h"
+
+namespace caisson {
+
+std::span<const std::string_view> system_folder_names() {
+  static constexpr std::string_view kNames[] = {"/usr",   "/bin",    "/sbin", "/lib", "/lib32",
+                                                "/lib64", "/libx32", "/opt"};
+  return kNames;
+}
+
+// What programs need of /etc and nothing that a host keeps to itself: no shadow, no private keys
+// (/etc/ssl/private stays out), no ssh, no npmrc, pip.conf or gitconfig, which can carry tokens.
+// passwd, group, hosts, nsswitch.conf and resolv.conf are written anew.
+std::span<const std::string_view> system_etc_names() {
+  static constexpr std::string_view kNames[] = {
+      "alternatives",     "crypto-policies",  "fonts",           "java-11-openjdk",
+      "java-17-openjdk",  "java-21-openjdk",  "java-25-openjdk", "ld.so.cache",
+      "localtime",        "mime.types",       "pki/ca-trust",    "pki/tls/certs",
+      "protocols",        "services",         "ssl/certs",       "ssl/openssl.cnf",
+  };
+  return kNames;
+}
+
+namespace {
+
+// Names of /proc that tell about the host rather than the cell, or that reach into the kernel.
+// (T22, T23, T65; what only root could read is listed too, since root may be the caller.)
+struct ProcMask { const char* name; bool is_directory; };
+constexpr ProcMask kProcMasks[] = {
+    {"acpi", true},          {"asound", true},       {"bus", true},         {"driver", true},
+    {"fs", true},            {"irq", true},          {"scsi", true},        {"cmdline", false},
+    {"config.gz", false},    {"diskstats", false},   {"interrupts", false}, {"kallsyms", false},
+    {"kcore", false},        {"key-users", false},   {"keys", false},       {"kmsg", false},
+    {"kpagecgroup", false},  {"kpagecount", false},  {"kpageflags", false}, {"locks", false},
+    {"modules", false},      {"pagetypeinfo", false}, {"partitions", false}, {"sched_debug", false},
+    {"schedstat", false},    {"slabinfo", false},    {"sysrq-trigger", false},
+    {"timer_list", false},   {"vmallocinfo", false},
+};
+
+class RootBuilder {
+ public:
+  RootBuilder(const Policy& policy, const HostFacts& facts) : policy_(policy), facts_(facts) {}
+
+  std::vector<RootStep> build() {
+    system_folders();
+    etc();
+    dev();
+    proc();
+    private_space();
+    user_links();
+    user_mounts();
+    return std::move(steps_);
+  }
+
+ private:
+  template <typename Step>
+  void add(Step step) { steps_.push_back(std::move(step)); }
+
+  // Every folder above `path`, once each. On the private tmpfs: nothing on the host is created.
+  void parents_of(const std::string& path) {
+    for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
+      directory(path.substr(0, at));
+  }
+  void directory(const std::string& path) {
+    if (made_.insert(path).second) add(MakeDirectory{path});
+  }
+  void mount_point(const std::string& path, bool is_directory) {
+    parents_of(path);
+    if (is_directory)
+      directory(path);
+    else if (made_.insert(path).second)
+      add(MakeFile{path, ""});
+  }
+
+  void system_folders() {
+    for (const SystemEntry& entry : facts_.system) {
+      if (!entry.link_target.empty()) {
+        add(MakeLink{entry.path, entry.link_target});
+        made_.insert(entry.path);
+        continue;
+      }
+      mount_point(entry.path, entry.is_directory);
+      add(BindHost{.source = entry.path, .target = entry.path,
+                   .flags = {.read_only = control_enabled("system-read-only")}});
+    }
+  }
+
+  void etc() {
+    directory("/etc");
+    for (const std::string& name : facts_.etc) {
+      std::string path = "/etc/" + name;
+      bool is_directory = name.back() == '/';
+      if (is_directory) path.pop_back();
+      mount_point(path, is_directory);
+      add(BindHost{.source = path, .target = path, .flags = {.read_only = true, .no_exec = true},
+                   .optional = true});
+    }
+    add(MakeFile{"/etc/passwd", fmt::format("root:x:0:0:root:/tmp:/bin/sh\n{}"
+                                            "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+                                            own_passwd_line())});
+    add(MakeFile{"/etc/group", fmt::format("root:x:0:\n{}nogroup:x:65534:\n", own_group_line())});
+    add(MakeFile{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"
+                                       "services: files\nprotocols: files\n"});
+    add(MakeLink{"/etc/os-release", "../usr/lib/os-release"});
+    add(MakeLink{"/etc/mtab", "../proc/self/mounts"});
+    if (policy_.has(GrantKind::kHostNetwork)) {
+      for (const char* path : {"/etc/hosts", "/etc/resolv.conf"}) {
+        mount_point(path, false);
+        add(BindHost{.source = path, .target = path, .flags = {.read_only = true, .no_exec = true},
+                     .optional = true});
+      }
+    } else {
+      add(MakeFile{"/etc/hosts", fmt::format("127.0.0.1 localhost {0}\n::1 localhost {0}\n",
+                                             policy_.hostname)});
+      add(MakeFile{"/etc/resolv.conf", ""});
+    }
+  }
+
+  std::string own_passwd_line() const {
+    if (facts_.uid == 0 || facts_.uid == 65534) return {};
+    return fmt::format("{}:x:{}:{}:{}:/tmp:/bin/sh\n", user_name(), facts_.uid, facts_.gid,
+                       user_name());
+  }
+  std::string own_group_line() const {
+    if (facts_.gid == 0 || facts_.gid == 65534) return {};
+    return fmt::format("{}:x:{}:\n", user_name(), facts_.gid);
+  }
+  std::string user_name() const {
+    for (const auto& [name, value] : policy_.environment)
+      if (name == "USER" && !value.empty() && value.find_first_of(":\n") == std::string::npos)
+        return value;
+    return "user";
+  }
+
+  void dev() {
+    directory("/dev");
+    for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+      std::string path = fmt::format("/dev/{}", name);
+      mount_point(path, false);
+      add(BindHost{.source = path, .target = path, .flags = {.no_exec = true, .devices = true}});
+    }
+    add(MakeLink{"/dev/fd", "/proc/self/fd"});
+    add(MakeLink{"/dev/stdin", "/proc/self/fd/0"});
+    add(MakeLink{"/dev/stdout", "/proc/self/fd/1"});
+    add(MakeLink{"/dev/stderr", "/proc/self/fd/2"});
+    add(MakeLink{"/dev/ptmx", "pts/ptmx"});
+    directory("/dev/pts");
+    add(MountDevpts{"/dev/pts"});
+  }
+
+  void proc() {
+    directory("/proc");
+    directory("/run");  // stays empty: what masks a folder is a view of it
+    add(MountProc{"/proc"});
+    if (!control_enabled("proc-masks")) return;
+    for (const ProcMask& mask : kProcMasks)
+      add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
+  }
+
+  void private_space() {
+    for (const char* path : {"/tmp", "/dev/shm"}) {
+      made_.insert(path);
+      add(MakeDirectory{path, 01777});
+      add(BindOwn{path});
+    }
+    directory("/var");
+    add(MakeLink{"/var/tmp", "/tmp"});
+    add(MakeLink{"/var/run", "/run"});
+  }
+
+  void user_links() {
+    for (const Link& link : policy_.links) {
+      parents_of(link.path);
+      if (made_.insert(link.path).second) add(MakeLink{link.path, link.target});
+    }
+  }
+
+  void user_mounts() {
+    for (const Mount& mount : policy_.mounts) {
+      bool nested = below_user_mount(mount.target);
+      if (!nested) mount_point(mount.target, mount.is_directory);
+      add(BindHost{.source = mount.source,
+                   .target = mount.target,
+                   .flags = {.read_only = mount.access == Access::kReadOnly &&
+                                          control_enabled("mount-read-only")},
+                   .device = mount.device,
+                   .inode = mount.inode,
+                   .below_user_mount = nested});
+    }
+  }
+  bool below_user_mount(const std::string& target) const {
+    for (const Mount& other : policy_.mounts)
+      if (target.size() > other.target.size() && target.starts_with(other.target) &&
+          target[other.target.size()] == '/')
+        return true;
+    return false;
+  }
+
+  const Policy& policy_;
+  const HostFacts& facts_;
+  std::vector<RootStep> steps_;
+  std::set<std::string> made_;
+};
+
+}  // namespace
+
+std::vector<RootStep> plan_root(const Policy& policy, const HostFacts& facts) {
+  return RootBuilder(policy, facts).build();
+}
+
+}  // namespace caisson

@@ -1,0 +1,19 @@
+// The cell's file tree: what stands where, in the order in which it is put there.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace caisson {
+
+// Names below / and /etc that a cell may see when the host has them: the read allow-list of the
+// system. host/ looks which of them are there.
+std::span<const std::string_view> system_folder_names();
+std::span<const std::string_view> system_etc_names();
+
+std::vector<RootStep> plan_root(const Policy&, const HostFacts&);
+
+}  // namespace caisson

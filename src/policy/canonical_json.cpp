@@ -1,0 +1,93 @@
+// The policy as one line of JSON with a fixed order: the same policy gives the same bytes.
+//
+// Left out: where a value came from (origins, notes), and the device and inode of a mount's source,
+// which say when and on which disk the policy was resolved, not what it allows.
+// The values of variables are there as SHA-256 over "NAME=VALUE" only: two policies that differ in
+// a value differ in their digest, and no secret is printed or kept.
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "policy/resolve.h"
+
+namespace caisson {
+
+namespace json = boost::json;
+
+// A name on Linux is bytes; JSON is UTF-8. What is not UTF-8 is written so that nothing is lost.
+static json::value text_value(const std::string& text) {
+  if (is_valid_utf8(text)) return json::value(text);
+  return json::object{{"base64", base64(text)}};
+}
+
+static json::object limits_json(const Limits& limits) {
+  json::object out;
+  out["timeout_ms"] = limits.wall ? json::value(limits.wall->count()) : json::value(nullptr);
+  out["memory_bytes"] = limits.memory_bytes;
+  out["cpu_millis"] = limits.cpu_millis;
+  out["cpu_shares"] = limits.cpu_shares ? json::value(*limits.cpu_shares) : json::value(nullptr);
+  out["pids"] = limits.pids;
+  out["files"] = limits.files;
+  out["file_bytes"] = limits.file_bytes;
+  out["tmp_bytes"] = limits.tmp_bytes;
+  out["output_bytes"] = limits.output_bytes;
+  return out;
+}
+
+static json::array mounts_json(const Policy& policy) {
+  json::array out;
+  for (const Mount& mount : policy.mounts)
+    out.push_back(json::object{{"source", text_value(mount.source)},
+                               {"target", text_value(mount.target)},
+                               {"access", mount.access == Access::kReadWrite ? "rw" : "ro"},
+                               {"kind", mount.is_directory ? "folder" : "file"}});
+  return out;
+}
+
+static json::array links_json(const Policy& policy) {
+  json::array out;
+  for (const Link& link : policy.links)
+    out.push_back(
+        json::object{{"path", text_value(link.path)}, {"target", text_value(link.target)}});
+  return out;
+}
+
+static json::array environment_json(const Policy& policy) {
+  json::array out;
+  for (const auto& [name, value] : policy.environment)
+    out.push_back(
+        json::object{{"name", text_value(name)}, {"sha256", sha256_hex(name + "=" + value)}});
+  return out;
+}
+
+static json::array grants_json(const Policy& policy) {
+  json::array out;
+  for (const Grant& grant : policy.grants)
+    out.push_back(
+        json::object{{"grant", grant_name(grant.kind)}, {"reason", text_value(grant.reason)}});
+  return out;
+}
+
+std::string to_canonical_json(const Policy& policy) {
+  json::object out;
+  out["tier"] = tier_name(policy.tier);
+  out["limits"] = limits_json(policy.limits);
+  json::array best_effort;
+  for (const std::string& field : policy.best_effort) best_effort.push_back(json::value(field));
+  out["best_effort"] = std::move(best_effort);
+  out["mounts"] = mounts_json(policy);
+  out["links"] = links_json(policy);
+  out["workdir"] = text_value(policy.workdir);
+  out["environment"] = environment_json(policy);
+  out["grants"] = grants_json(policy);
+  out["exec"] = policy.exec == Exec::kAllowed ? "allowed" : "program only";
+  out["terminal"] = policy.terminal == Terminal::kNone ? "none" : "own";
+  out["hostname"] = policy.hostname;
+  return json::serialize(out);
+}
+
+std::string digest(const Policy& policy) { return sha256_hex(to_canonical_json(policy)); }
+
+}  // namespace caisson

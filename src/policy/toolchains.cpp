@@ -1,0 +1,293 @@
+#include "policy/toolchains.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "policy/link_walk.h"
+#include "policy/resolve.h"
+#include "policy/units.h"
+
+namespace caisson {
+
+namespace {
+
+constexpr int kMaxDepth = 4;  // script → interpreter → its base interpreter → …
+constexpr size_t kMaxPathEntries = 256;
+constexpr size_t kMaxShebang = 256;  // BINPRM_BUF_SIZE: what execve(2) reads of a script
+constexpr size_t kMaxConfig = 8192;
+
+// A row of the table and the folder of this host that it was found at.
+struct Found {
+  const Installation* row;
+  std::string base;  // the installation's own folder
+  std::string root;  // base/below, or the marker's folder
+};
+
+class Finder {
+ public:
+  Finder(const Scene& scene, const std::vector<Mount>& mounts) : scene_(scene), mounts_(mounts) {}
+
+  Toolchain find(const std::string& command) {
+    if (std::string path = search(command); !path.empty()) follow(path, 0);
+    settle_links();
+    note_unseen(command);
+    pass_variables();
+    return std::move(out_);
+  }
+
+ private:
+  std::string search(const std::string& command) const;
+  void follow(const std::string& path, int depth);
+  void follow_shebang(const std::string& path, int depth);
+  void follow_base_interpreter(const std::string& venv, int depth);
+  void match(const std::string& path, bool is_end, int depth);
+  std::optional<Found> match_base(const Installation&, const std::string& path) const;
+  std::optional<Found> match_marker(const Installation&, const std::string& path) const;
+  std::vector<std::string> bases(const Installation&, const std::string& path) const;
+  void take(const Found&, const std::string& path, bool is_end, int depth);
+  void expose(const Found&, const std::string& path);
+  void settle_links();
+  void note_unseen(const std::string& command);
+  void pass_variables();
+  bool is_covered(std::string_view path) const {
+    return mount_over(mounts_, path) || is_system_path(path) || mount_over(out_.mounts, path);
+  }
+  bool is_seen(const std::string& path) const {
+    return is_visible(mounts_, path) || is_visible(out_.mounts, path);
+  }
+
+  const Scene& scene_;
+  const std::vector<Mount>& mounts_;
+  Toolchain out_;
+  std::vector<Found> found_;
+  std::vector<Link> passed_;  // links on the way, most of them visible anyway
+  std::set<std::string> followed_;
+  std::string program_;  // the command itself, links resolved
+};
+
+// As execvp(3) would, with the caller's PATH.
+std::string Finder::search(const std::string& command) const {
+  auto is_program = [&](const std::string& path) {
+    std::optional<FileIdentity> found = scene_.files.look(path);
+    return found && found->kind == FileIdentity::Kind::kFile && found->executable;
+  };
+  if (command.empty() || command.size() > kMaxPath) return {};
+  if (command.find('/') != std::string::npos) {
+    std::string path = command[0] == '/' ? command : join_path(scene_.caller.cwd, command);
+    return path[0] == '/' && is_program(path) ? path : std::string();
+  }
+  std::string path_list = scene_.caller.env("PATH");
+  size_t seen = 0;
+  for (std::string_view folder : split(path_list, ':')) {
+    if (!folder.starts_with('/') || folder.size() > kMaxPath) continue;
+    if (++seen > kMaxPathEntries) break;
+    std::string path = join_path(folder, command);
+    if (is_program(path)) return path;
+  }
+  return {};
+}
+
+void Finder::follow(const std::string& path, int depth) {
+  if (depth > kMaxDepth || !followed_.insert(path).second) return;
+  LinkWalk walk = walk_links(path, scene_.files);
+  if (!walk.complete) return;
+  if (depth == 0) program_ = walk.end();
+  for (const std::string& form : walk.forms) match(form, &form == &walk.forms.back(), depth);
+  passed_.insert(passed_.end(), walk.links.begin(), walk.links.end());
+  follow_shebang(walk.end(), depth);
+}
+
+// "#!/usr/bin/env python3" and "#!/home/…/bin/python": the interpreter is needed as well.
+void Finder::follow_shebang(const std::string& path, int depth) {
+  std::optional<std::string> head = scene_.files.read(path, kMaxShebang);
+  if (!head || !head->starts_with("#!")) return;
+  std::string_view line = std::string_view(*head).substr(2, head->find('\n') - 2);
+  std::vector<std::string> words;
+  for (std::string_view word : split(line, ' '))
+    if (!trim(word).empty()) words.emplace_back(trim(word));
+  if (words.empty()) return;
+  if (words[0].starts_with('/')) follow(words[0], depth + 1);
+  if (name_of(words[0]) != "env") return;
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i].starts_with('-') || words[i].find('=') != std::string::npos) continue;
+    if (std::string found = search(words[i]); !found.empty()) follow(found, depth + 1);
+    return;
+  }
+}
+
+// The folders that may be a row's base for `path`: of the home it lies in, or as a variable says.
+std::vector<std::string> Finder::bases(const Installation& row, const std::string& path) const {
+  std::vector<std::string> out;
+  std::string named =
+      row.base_variable.empty() ? std::string() : scene_.caller.env(std::string(row.base_variable));
+  if (Result<std::string> clean = clean_path(named, "/"); named.starts_with('/') && clean)
+    out.push_back(*clean);
+  if (row.base.starts_with('/'))
+    out.emplace_back(row.base);
+  else if (std::string home = scene_.homes.of(path); !home.empty())
+    out.push_back(join_path(home, row.base));
+  return out;
+}
+
+std::optional<Found> Finder::match_base(const Installation& row, const std::string& path) const {
+  for (const std::string& base : bases(row, path)) {
+    if (scene_.homes.reaches(base)) continue;
+    bool any_child = row.below.ends_with("/*");
+    std::string_view below = row.below.substr(0, row.below.size() - (any_child ? 2 : 0));
+    std::string root = join_path(base, below);
+    if (!is_within(path, root) || path.size() == root.size()) continue;
+    if (any_child) root = path.substr(0, path.find('/', root.size() + 1));
+    return Found{&row, base, root};
+  }
+  return std::nullopt;
+}
+
+// X/bin/python → X. The nearest X only: a marker further up could be the work of whoever writes
+// there.
+std::optional<Found> Finder::match_marker(const Installation& row, const std::string& path) const {
+  size_t bin = path.rfind("/bin/");
+  if (path.ends_with("/bin")) bin = path.size() - 4;
+  if (bin == std::string::npos || bin == 0) return std::nullopt;
+  std::string root = path.substr(0, bin);
+  // A home folder that is a virtualenv as well stays a home folder.
+  if (scene_.homes.reaches(root) || parent_of(root) == "/" || name_of(root) == ".local")
+    return std::nullopt;
+  if (!scene_.files.look(join_path(root, row.marker))) return std::nullopt;
+  return Found{&row, root, root};
+}
+
+void Finder::match(const std::string& path, bool is_end, int depth) {
+  if (is_system_path(path) && !is_within(path, "/opt")) return;  // most commands end here
+  for (const Installation& row : installations()) {
+    std::optional<Found> found =
+        row.marker.empty() ? match_base(row, path) : match_marker(row, path);
+    if (found) take(*found, path, is_end, depth);
+  }
+}
+
+void Finder::take(const Found& found, const std::string& path, bool is_end, int depth) {
+  const Installation& row = *found.row;
+  bool known = std::ranges::any_of(
+      found_, [&](const Found& other) { return other.row == &row && other.root == found.root; });
+  if (row.expose.empty() && is_end) expose(found, path);
+  if (known) return;
+  found_.push_back(found);
+  for (std::string_view name : row.expose) expose(found, join_path(found.root, name));
+  if (row.marker == "pyvenv.cfg") follow_base_interpreter(found.root, depth);
+  for (const Installation& other : installations()) {
+    if (row.also.empty() || other.name != row.also) continue;
+    for (const std::string& base : bases(other, path)) {
+      std::string root = join_path(base, other.below);
+      if (scene_.files.look(root)) return take({&other, base, root}, path, false, depth);
+    }
+  }
+}
+
+// A virtualenv borrows the standard library of the interpreter that "home = …" names.
+void Finder::follow_base_interpreter(const std::string& venv, int depth) {
+  std::optional<std::string> config = scene_.files.read(join_path(venv, "pyvenv.cfg"), kMaxConfig);
+  if (!config) return;
+  for (std::string_view line : split(*config, '\n')) {
+    size_t equals = line.find('=');
+    if (equals == std::string_view::npos || trim(line.substr(0, equals)) != "home") continue;
+    std::string home(trim(line.substr(equals + 1)));
+    if (home.starts_with('/') && home.size() <= kMaxPath) follow(home, depth + 1);
+    return;
+  }
+}
+
+// Never a home folder, nor anything above one, nor a folder straight below "/", whatever the table
+// and the variables say. And never by a link out of the installation: a virtualenv that came with a
+// project may have "lib" point at ~/.ssh.
+void Finder::expose(const Found& at, const std::string& path) {
+  LinkWalk walk = walk_links(path, scene_.files), root = walk_links(at.root, scene_.files);
+  if (!walk.complete || !root.complete || !is_within(walk.end(), root.end())) return;
+  std::optional<FileIdentity> found = scene_.files.look(walk.end());
+  if (!found || found->kind == FileIdentity::Kind::kOther) return;
+  const std::string& source = walk.end();
+  passed_.insert(passed_.end(), walk.links.begin(), walk.links.end());
+  if (scene_.homes.reaches(source) || parent_of(source) == "/" || is_covered(source)) return;
+  for (std::string_view own : {"/proc", "/sys", "/dev", "/etc", "/run"})
+    if (is_within(source, own)) return;
+  bool is_directory = found->kind == FileIdentity::Kind::kDirectory;
+  // What lies in it and was exposed on its own is part of it now.
+  std::erase_if(out_.mounts, [&](const Mount& other) { return is_within(other.target, source); });
+  out_.mounts.push_back({.source = source,
+                         .target = source,
+                         .access = Access::kReadOnly,
+                         .origin = fmt::format("toolchain: {}", at.row->name),
+                         .device = found->device,
+                         .inode = found->inode,
+                         .is_directory = is_directory});
+}
+
+// The cell's own places, where the plan decides what stands.
+static bool is_cells_own(std::string_view path) {
+  for (std::string_view exact : {"/run", "/var", "/var/run", "/var/tmp"})
+    if (path == exact) return true;
+  for (std::string_view place : {"/proc", "/dev", "/sys", "/etc", "/tmp"})
+    if (is_within(path, place)) return true;
+  return false;
+}
+
+// A link is made anew only where the cell has nothing yet, and only on the way to what it sees.
+void Finder::settle_links() {
+  auto holds_something = [&](const std::string& path) {
+    auto below = [&](const Mount& mount) { return is_within(mount.target, path); };
+    return std::ranges::any_of(mounts_, below) || std::ranges::any_of(out_.mounts, below);
+  };
+  std::ranges::sort(passed_, {}, &Link::path);
+  for (Link& link : passed_) {
+    std::optional<std::string> end = scene_.files.canonical(link.path);
+    bool useful = end && (is_seen(*end) || holds_something(*end));
+    bool taken = is_covered(link.path) || holds_something(link.path) || is_cells_own(link.path);
+    bool nested = std::ranges::any_of(
+        out_.links, [&](const Link& other) { return is_within(link.path, other.path); });
+    if (!useful || taken || nested) continue;
+    link.origin = "toolchain";
+    out_.links.push_back(link);
+  }
+}
+
+void Finder::note_unseen(const std::string& command) {
+  if (program_.empty() || is_covered(program_)) return;
+  std::string folder(parent_of(program_));
+  out_.notes.push_back(fmt::format(
+      "{} is {}, outside of every installation that caisson knows: left out; to see it: --mount {}",
+      printable(command), printable(program_), shell_quote(fmt::format("{0}:{0}:ro", folder))));
+}
+
+void Finder::pass_variables() {
+  for (const Found& found : found_) {
+    const Installation& row = *found.row;
+    for (std::string_view name : row.paths) {
+      std::string value = scene_.caller.env(std::string(name));
+      if (is_within(value, found.root) || is_seen(value)) out_.variables.emplace_back(name, value);
+    }
+    std::string version = scene_.caller.env(std::string(row.version_variable));
+    if (!version.empty()) out_.variables.emplace_back(row.version_variable, version);
+    if (!row.home_variable.empty()) out_.variables.emplace_back(row.home_variable, found.base);
+  }
+  std::ranges::sort(out_.variables);
+  auto same_name = std::ranges::unique(out_.variables, {}, [](auto& pair) { return pair.first; });
+  out_.variables.erase(same_name.begin(), same_name.end());
+}
+
+}  // namespace
+
+Toolchain find_toolchain(const std::string& command, const Scene& scene,
+                         const std::vector<Mount>& mounts) {
+  return Finder(scene, mounts).find(command);
+}
+
+std::vector<Mount> toolchain_mounts(const std::string& command, const Caller& caller,
+                                    const HostFiles& files) {
+  Settings nothing_said;
+  Scene scene{nothing_said, caller, files, find_homes(caller, files)};
+  return find_toolchain(command, scene, {}).mounts;
+}
+
+}  // namespace caisson

@@ -1,0 +1,36 @@
+// The seccomp filters: one array of instructions each, compiled from generate/groups.cpp while
+// building, so that starting a cell computes nothing.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <span>
+
+namespace caisson {
+
+enum class FilterName {
+  kStandard,   // a program in a cell
+  kNested,     // … that may make cells of its own (a grant)
+  kNoSockets,  // the landlock tier: no namespaces, so nothing that reaches the host by another way
+  kInit,       // pid 1 of a cell, once the program runs
+};
+
+// With `notify_exec`, execve and execveat ask the listener (SECCOMP_RET_USER_NOTIF); without a
+// listener the kernel answers them with ENOSYS. kInit has no exec either way.
+std::span<const sock_filter> filter_for(FilterName name, bool notify_exec);
+
+// Both architectures are in the library, so that each can be tested on the other. The linker leaves
+// the foreign one out of a program that doesn't ask for it.
+enum class Arch { kX86_64, kArm64 };
+#if defined(__x86_64__)
+constexpr Arch kNativeArch = Arch::kX86_64;
+#elif defined(__aarch64__)
+constexpr Arch kNativeArch = Arch::kArm64;
+#else
+#error "caisson has seccomp filters for x86-64 and arm64 only"
+#endif
+
+std::span<const sock_filter> x86_64_filter(FilterName name, bool notify_exec);
+std::span<const sock_filter> arm64_filter(FilterName name, bool notify_exec);
+
+}  // namespace caisson

@@ -1,0 +1,290 @@
+#include "seccomp/generate/groups.h"
+
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <linux/keyctl.h>
+#include <linux/netlink.h>
+#include <linux/prctl.h>
+#include <linux/sched.h>
+#include <netinet/in.h>
+#include <sys/personality.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace caisson {
+
+namespace {
+
+// CLONE_NEWTIME is there for unshare; in clone(2) its bit belongs to the exit signal, where no
+// valid signal has it.
+constexpr uint32_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
+                                    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWTIME;
+static_assert(kNewNamespaces == 0x7e020080);
+
+constexpr uint32_t kSocketType = 0xf;  // SOCK_TYPE_MASK: the rest is SOCK_NONBLOCK and SOCK_CLOEXEC
+
+Rule allow_if(std::vector<ArgumentTest> tests, Verdict otherwise) {
+  return {{{std::move(tests), kAllow}}, otherwise};
+}
+
+Rule allow_unless(ArgumentTest test, Verdict then) { return {{{{std::move(test)}, then}}, kAllow}; }
+
+// Sockets that a program needs and no more: AF_VSOCK, AF_PACKET, AF_ALG, AF_XDP, AF_BLUETOOTH and
+// their kin are a way around the network namespace or a long list of kernel bugs (T40).
+Rule socket_rule() {
+  std::vector<uint32_t> inet = {AF_INET, AF_INET6};
+  // Type and protocol choose the kernel's code too, and load modules: (AF_INET, SOCK_PACKET) is
+  // AF_PACKET by its old name, type 6 loads DCCP, protocol 132 SCTP, 115 L2TP. MPTCP is left out:
+  // Go tries it first and takes EPROTONOSUPPORT for "not here".
+  ArgumentTest plain_type = masked_is_one_of(1, kSocketType, {SOCK_STREAM, SOCK_DGRAM});
+  ArgumentTest plain_protocol =
+      is_one_of(2, {0, IPPROTO_ICMP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_ICMPV6});
+  return {
+      {
+          {{is_one_of(0, {AF_UNIX})}, kAllow},
+          {{is_one_of(0, inet), plain_type, plain_protocol}, kAllow},
+          {{is_one_of(0, inet), plain_type}, fail(EPROTONOSUPPORT)},
+          {{is_one_of(0, inet)}, fail(EPERM)},  // as for anybody without CAP_NET_RAW
+          // Route messages that write need CAP_NET_ADMIN; getaddrinfo(3) and getifaddrs(3) read.
+          {{is_one_of(0, {AF_NETLINK}), is_one_of(2, {NETLINK_ROUTE})}, kAllow},
+          // What libaudit and libudev take for "this kernel has none".
+          {{is_one_of(0, {AF_NETLINK})}, fail(EPROTONOSUPPORT)},
+      },
+      fail(EAFNOSUPPORT)};
+}
+
+// A setuid or setgid file that a cell leaves in a writable mount works on the host, where the mount
+// isn't nosuid: any other user of the host could run it as the caller. A file that open(2) or
+// mknod(2) creates with these bits is empty, and loses them with the first write.
+Rule chmod_rule(unsigned mode_argument) {
+  return allow_unless(has_any_bit(mode_argument, S_ISUID | S_ISGID), fail(EPERM));
+}
+
+Rule mknod_rule(unsigned mode_argument) {
+  return allow_if({masked_is_one_of(mode_argument, S_IFMT, {0, S_IFREG, S_IFIFO, S_IFSOCK})},
+                  fail(EPERM));
+}
+
+// Terminal input for the program that reads it next (T41), and line disciplines: drivers without
+// hardware that any process can load onto a pty, and a steady source of kernel bugs (T40).
+Rule ioctl_rule() {
+  return allow_unless(is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCSETD}), fail(EPERM));
+}
+
+// Real time is refused by RLIMIT_RTPRIO as well (T63).
+Rule scheduler_rule() {
+  return allow_if({masked_is_one_of(1, ~static_cast<uint32_t>(SCHED_RESET_ON_FORK),
+                                    {SCHED_NORMAL, SCHED_BATCH, SCHED_IDLE})},
+                  fail(EPERM));
+}
+
+// Asking for the present one, going back to the default, and doing without address randomisation
+// (debuggers, sanitizers, some Lisps). READ_IMPLIES_EXEC and other kernels' ABIs stay out.
+Rule personality_rule() {
+  return allow_if({is_one_of(0, {0, 0xffffffff, ADDR_NO_RANDOMIZE})}, fail(EPERM));
+}
+
+std::vector<Group> allowed_groups() {
+  return {
+      {"reading and writing", always(kAllow),
+       "read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close "
+       "close_range dup dup2 dup3 fcntl flock fsync fdatasync sync syncfs sync_file_range "
+       "readahead fadvise64 fallocate ftruncate truncate sendfile splice tee copy_file_range "
+       "pipe pipe2"},
+      {"files and folders", always(kAllow),
+       "open openat openat2 creat stat fstat lstat newfstatat statx statfs fstatfs access "
+       "faccessat faccessat2 getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir link "
+       "linkat symlink symlinkat readlink readlinkat unlink unlinkat rename renameat renameat2 "
+       "umask utime utimes utimensat futimesat chown fchown lchown fchownat"},
+      {"permissions (path, mode)", chmod_rule(1), "chmod fchmod"},
+      {"permissions (folder, path, mode)", chmod_rule(2), "fchmodat fchmodat2"},
+      {"special files (path, mode)", mknod_rule(1), "mknod"},
+      {"special files (folder, path, mode)", mknod_rule(2), "mknodat"},
+      {"extended attributes", always(kAllow),
+       "setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
+       "flistxattr removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat "
+       "removexattrat"},
+      {"device control", ioctl_rule(), "ioctl"},
+
+      {"memory", always(kAllow),
+       "brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall "
+       "munlockall remap_file_pages memfd_create pkey_mprotect pkey_alloc pkey_free "
+       "map_shadow_stack mseal"},
+
+      {"processes", always(kAllow),
+       "fork vfork execve execveat exit exit_group wait4 waitid getpid getppid gettid getpgid "
+       "setpgid getpgrp getsid setsid set_tid_address pidfd_open getrusage times getcpu "
+       "restart_syscall"},
+      // The flags of clone are read as 32 bits; those of clone3 lie behind a pointer, which a
+      // filter can't follow. glibc, musl, Go and Rust take ENOSYS and use clone (T31).
+      {"new processes", allow_unless(has_any_bit(0, kNewNamespaces), fail(EPERM)), "clone unshare"},
+      {"new processes by structure", always(fail(ENOSYS)), "clone3"},
+      {"identity", always(kAllow),
+       "getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid "
+       "setregid setresuid setresgid setfsuid setfsgid setgroups capget capset"},
+      {"limits and priorities", always(kAllow),
+       "getrlimit setrlimit prlimit64 getpriority setpriority ioprio_get ioprio_set sched_yield "
+       "sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_setparam "
+       "sched_get_priority_max sched_get_priority_min sched_rr_get_interval"},
+      {"scheduling policy", scheduler_rule(), "sched_setscheduler"},
+      {"threads and locks", always(kAllow),
+       "futex futex_waitv futex_wake futex_wait futex_requeue get_robust_list set_robust_list "
+       "rseq membarrier arch_prctl"},
+      // PR_SET_MM moves what /proc shows of a process (command line, environment, binary).
+      {"process settings", allow_unless(is_one_of(0, {PR_SET_MM}), fail(EPERM)), "prctl"},
+      {"execution domain", personality_rule(), "personality"},
+      // A program may always shut itself in further.
+      {"own sandboxes", always(kAllow),
+       "seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self"},
+      // The kernel's own trampolines call these when somebody on the host traces a library that the
+      // cell uses; refusing them kills the program. Called from anywhere else they do nothing.
+      {"tracing by the host", always(kAllow), "uretprobe uprobe"},
+
+      {"signals", always(kAllow),
+       "kill tkill tgkill pause rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo "
+       "rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack signalfd "
+       "signalfd4 pidfd_send_signal"},
+      {"time", always(kAllow),
+       "time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep alarm getitimer "
+       "setitimer timer_create timer_delete timer_getoverrun timer_gettime timer_settime "
+       "timerfd_create timerfd_gettime timerfd_settime"},
+      {"waiting for events", always(kAllow),
+       "poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait "
+       "epoll_pwait2 eventfd eventfd2 inotify_init inotify_init1 inotify_add_watch "
+       "inotify_rm_watch"},
+      // Linux AIO does reads and writes on open files, nothing more; databases use it.
+      {"asynchronous files", always(kAllow),
+       "io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents"},
+      {"SysV and POSIX IPC", always(kAllow),
+       "shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl "
+       "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"},
+      {"system facts", always(kAllow), "uname sysinfo getrandom"},
+
+      {"new sockets", socket_rule(), "socket"},
+      {"socket pairs", allow_if({is_one_of(0, {AF_UNIX})}, fail(EAFNOSUPPORT)), "socketpair"},
+      {"addresses of sockets", always(kAllow), "connect bind listen accept accept4"},
+      {"talk through sockets", always(kAllow),
+       "sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown getsockname getpeername "
+       "getsockopt setsockopt"},
+  };
+}
+
+// EPERM says "you may not", which programs report; ENOSYS says "there is no such thing", for which
+// libraries have another way.
+std::vector<Group> refused_groups() {
+  return {
+      {"mounts", always(fail(EPERM)),
+       "mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick "
+       "mount_setattr open_tree_attr"},
+      {"lists of mounts", always(fail(ENOSYS)), "statmount listmount"},
+      {"other namespaces", always(fail(EPERM)), "setns"},
+      {"files by handle", always(fail(EPERM)), "open_by_handle_at name_to_handle_at"},
+      {"names of the machine", always(fail(EPERM)), "sethostname setdomainname"},
+      {"other processes' memory and files", always(fail(EPERM)),
+       "ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd "
+       "kcmp"},
+      {"kernel interfaces with a history", always(fail(EPERM)),
+       "bpf perf_event_open userfaultfd keyctl add_key request_key vmsplice fanotify_init "
+       "fanotify_mark modify_ldt lookup_dcookie nfsservctl"},
+      // A ring does its work without system calls, past this filter (T36). ENOSYS and not EPERM: it
+      // is what a kernel without io_uring says, and libuv, MariaDB and users of liburing have
+      // another way for that.
+      {"io_uring", always(fail(ENOSYS)), "io_uring_setup io_uring_enter io_uring_register"},
+      // What a kernel without NUMA says; libnuma and hwloc then leave it. Placement moves memory
+      // between nodes of the host, and has been a source of use-after-free.
+      {"memory placement", always(fail(ENOSYS)),
+       "mbind set_mempolicy get_mempolicy set_mempolicy_home_node move_pages migrate_pages"},
+      // What a kernel says that has it switched off: memory that a snapshot can't see.
+      {"secret memory", always(fail(ENOSYS)), "memfd_secret"},
+      // An affinity is how a cell is kept to its cores where there is no cpu controller (T63).
+      // sched_setattr has policy and priority behind a pointer.
+      {"cores and real time", always(fail(EPERM)), "sched_setaffinity sched_setattr"},
+      {"the clock", always(fail(EPERM)), "clock_settime settimeofday clock_adjtime adjtimex"},
+      {"the machine", always(fail(EPERM)),
+       "reboot kexec_load kexec_file_load init_module finit_module delete_module create_module "
+       "query_module get_kernel_syms swapon swapoff acct quotactl quotactl_fd iopl ioperm syslog "
+       "vhangup"},
+  };
+}
+
+}  // namespace
+
+std::vector<Group> standard_groups() {
+  std::vector<Group> groups = allowed_groups(), refused = refused_groups();
+  groups.insert(groups.end(), refused.begin(), refused.end());
+  return groups;
+}
+
+std::vector<Group> nested_groups() {
+  return {
+      {"namespaces", always(kAllow), "clone clone3 unshare setns"},
+      // The old mount(2) gives nothing that the new calls don't, and other sandboxes use it.
+      {"mounts", always(kAllow),
+       "mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick "
+       "mount_setattr open_tree_attr"},
+      {"names of the machine", always(kAllow), "sethostname"},
+      // A new, anonymous session keyring, and no other use of keys.
+      {"a keyring of its own",
+       allow_if(
+           {is_one_of(0, {KEYCTL_JOIN_SESSION_KEYRING}), is_one_of(1, {0}), upper_half_is_zero(1)},
+           fail(EPERM)),
+       "keyctl"},
+  };
+}
+
+// Without namespaces the host's own objects are within reach; Landlock doesn't cover these.
+std::vector<Group> no_sockets_groups() {
+  return {
+      {"new sockets", always(fail(EACCES)), "socket"},
+      // A datagram socket of a pair can be sent to any other address later on, so only the kinds
+      // that stay connected to each other. (SOCK_RAW is a datagram socket in AF_UNIX.)
+      {"socket pairs",
+       allow_if({is_one_of(0, {AF_UNIX}),
+                 masked_is_one_of(1, kSocketType, {SOCK_STREAM, SOCK_SEQPACKET})},
+                fail(EACCES)),
+       "socketpair"},
+      // For sockets that were inherited.
+      {"addresses of sockets", always(fail(EACCES)), "connect bind listen accept accept4"},
+      // The caller's own segments and queues, X11's images among them (T44). ENOSYS is what a
+      // kernel without SysV IPC says.
+      {"SysV and POSIX IPC", always(fail(ENOSYS)),
+       "shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl "
+       "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"},
+      // A limit of 0 ends a process as surely as a signal, and Landlock's signal scope doesn't see
+      // it.
+      {"limits of other processes", allow_if({is_one_of(0, {0})}, fail(EPERM)), "prlimit64"},
+  };
+}
+
+std::vector<Group> notify_exec_groups() { return {{"programs", always(kAsk), "execve execveat"}}; }
+
+std::vector<Group> init_groups() {
+  return {{"reaping and forwarding", always(kAllow),
+           "wait4 waitid rt_sigtimedwait rt_sigprocmask rt_sigreturn kill write read close exit "
+           "exit_group getpid restart_syscall clock_nanosleep ppoll"}};
+}
+
+Verdict unlisted_verdict(FilterName filter) {
+  // A call that is newer than this table is one that libraries know how to do without. Init is our
+  // own code: a call outside its list is somebody else's.
+  return filter == FilterName::kInit ? kKill : fail(ENOSYS);
+}
+
+std::vector<KnownNumber> newer_calls(Arch arch) {
+  std::vector<KnownNumber> calls = {
+      {"fchmodat2", 452},      {"map_shadow_stack", 453},
+      {"futex_wake", 454},     {"futex_wait", 455},
+      {"futex_requeue", 456},  {"statmount", 457},
+      {"listmount", 458},      {"mseal", 462},
+      {"setxattrat", 463},     {"getxattrat", 464},
+      {"listxattrat", 465},    {"removexattrat", 466},
+      {"open_tree_attr", 467},
+  };
+  if (arch == Arch::kX86_64) {
+    calls.push_back({"uretprobe", 335});
+    calls.push_back({"uprobe", 336});
+  }
+  return calls;
+}
+
+}  // namespace caisson
