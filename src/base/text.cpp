@@ -73,20 +73,6 @@ std::string shell_quote(std::string_view word) {
 
 static char hex_digit(unsigned value) { return "0123456789abcdef"[value & 15]; }
 
-std::string printable(std::string_view text) {
-  std::string out;
-  for (unsigned char c : text) {
-    if (c >= 0x20 && c != 0x7f) {
-      out += static_cast<char>(c);
-    } else {
-      out += "\\x";
-      out += hex_digit(c >> 4);
-      out += hex_digit(c);
-    }
-  }
-  return out;
-}
-
 // The length of the well-formed sequence at the front of `text`, 0 if it is not one
 // (Unicode 15, table 3-7: no overlong forms, no surrogates, nothing past U+10FFFF).
 static size_t utf8_sequence(std::string_view text) {
@@ -108,6 +94,35 @@ static size_t utf8_sequence(std::string_view text) {
     return tail(1, low, high) && tail(2) && tail(3) ? 4 : 0;
   }
   return 0;
+}
+
+// U+0080…U+009F: some terminals obey U+009B as they obey ESC [.
+static bool is_c1_control(std::string_view sequence) {
+  return sequence.size() == 2 && sequence[0] == '\xc2' &&
+         static_cast<unsigned char>(sequence[1]) < 0xa0;
+}
+
+static void append_escaped(std::string& out, std::string_view bytes) {
+  for (unsigned char c : bytes) {
+    out += "\\x";
+    out += hex_digit(c >> 4);
+    out += hex_digit(c);
+  }
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    size_t length = utf8_sequence(text);
+    std::string_view one = text.substr(0, length ? length : 1);
+    bool control = static_cast<unsigned char>(one[0]) < 0x20 || one[0] == 0x7f;
+    if (length == 0 || control || is_c1_control(one))
+      append_escaped(out, one);
+    else
+      out += one;
+    text.remove_prefix(one.size());
+  }
+  return out;
 }
 
 bool is_valid_utf8(std::string_view text) {

@@ -27,7 +27,8 @@ constexpr std::string_view kHelp =
     "\n"
     "  --json   one object: ok, checks (name, status, found, why, fix), tiers\n"
     "\n"
-    "Exit: 0 if the default policy can be enforced in full, 1 if not, 125 for caisson's own errors.\n";
+    "Exit: 0 if the default policy can be enforced in full, 1 if not, 125 for caisson's own "
+    "errors.\n";
 
 struct DoctorFlags {
   bool json = false, help = false;
@@ -81,10 +82,12 @@ Check try_a_cell(const Checks& checks, const Caller& caller, const HostFacts& ho
   if (!outcome)
     return {kName, CheckStatus::kFail, outcome.error().what, kWhy, {"# " + outcome.error().hint}};
   if (outcome->status != Status::kOk)
-    return {kName, CheckStatus::kFail,
-            outcome->reason.empty() ? fmt::format("exit code {}", outcome->exit_code)
-                                    : outcome->reason,
-            kWhy, {"# " + outcome->hint}};
+    return {
+        kName,
+        CheckStatus::kFail,
+        outcome->reason.empty() ? fmt::format("exit code {}", outcome->exit_code) : outcome->reason,
+        kWhy,
+        {"# " + outcome->hint}};
   return {kName, CheckStatus::kOk, "a program ran in one, by the default policy"};
 }
 
@@ -99,8 +102,8 @@ Check sweep(const HostFacts& host) {
 
 // https://no-color.org: set and not empty.
 Colour choose_colour(const Caller& caller) {
-  bool wanted = ::isatty(STDOUT_FILENO) && caller.env("NO_COLOR").empty() &&
-                caller.env("TERM") != "dumb";
+  bool wanted =
+      ::isatty(STDOUT_FILENO) && caller.env("NO_COLOR").empty() && caller.env("TERM") != "dumb";
   return wanted ? Colour::kAlways : Colour::kNever;
 }
 
@@ -118,8 +121,7 @@ int doctor_command(std::span<const std::string> args, const ProcessStart& start)
   found.checks.push_back(sweep(facts.host));
   found.checks.push_back(try_a_cell(found.checks, caller, facts.host, start));
 
-  std::string text =
-      flags->json ? report_json(found) : report_text(found, choose_colour(caller));
+  std::string text = flags->json ? report_json(found) : report_text(found, choose_colour(caller));
   if (!write_all(STDOUT_FILENO, text)) return kOwnError;
   return found.ok() ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 #include "cli/doctor_report.h"
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
+#include <boost/json/serialize.hpp>
 
 #include "base/text.h"
 
@@ -18,10 +18,14 @@ struct Mark {
 };
 Mark mark_of(CheckStatus status) {
   switch (status) {
-    case CheckStatus::kOk: return {"ok", "\x1b[32m"};
-    case CheckStatus::kInfo: return {"info", "\x1b[2m"};
-    case CheckStatus::kWarn: return {"warn", "\x1b[33m"};
-    case CheckStatus::kFail: break;
+    case CheckStatus::kOk:
+      return {"ok", "\x1b[32m"};
+    case CheckStatus::kInfo:
+      return {"info", "\x1b[2m"};
+    case CheckStatus::kWarn:
+      return {"warn", "\x1b[33m"};
+    case CheckStatus::kFail:
+      break;
   }
   return {"FAIL", "\x1b[1;31m"};
 }
@@ -30,7 +34,8 @@ std::string check_text(const Check& check, Colour colour) {
   Mark mark = mark_of(check.status);
   std::string word = fmt::format("{:<6}", mark.text);
   if (colour == Colour::kAlways) word = mark.colour + word + "\x1b[0m";
-  std::string text = fmt::format("{}{:<{}} {}\n", word, check.name, kNameWidth, printable(check.found));
+  std::string text =
+      fmt::format("{}{:<{}} {}\n", word, check.name, kNameWidth, printable(check.found));
   if (!check.why.empty())
     text += fmt::format("{:<{}} {}\n", "", kNameWidth + 6, printable(check.why));
   return text;
@@ -97,12 +102,13 @@ std::string report_json(const DoctorReport& report) {
                                   {"why", check.why},
                                   {"fix", strings(check.fix)}});
   json::object process{{"ok", report.ok()}, {"missing", strings(failed_names(report.checks))}};
-  json::object landlock{{"ok", report.landlock_lacks.has_value()},
-                        {"cannot", strings(report.landlock_lacks.value_or(std::vector<std::string>{}))}};
-  json::object out{{"ok", report.ok()},
-                   {"checks", std::move(checks)},
-                   {"tiers", json::object{{"process", std::move(process)},
-                                          {"landlock", std::move(landlock)}}}};
+  json::object landlock{
+      {"ok", report.landlock_lacks.has_value()},
+      {"cannot", strings(report.landlock_lacks.value_or(std::vector<std::string>{}))}};
+  json::object out{
+      {"ok", report.ok()},
+      {"checks", std::move(checks)},
+      {"tiers", json::object{{"process", std::move(process)}, {"landlock", std::move(landlock)}}}};
   return json::serialize(out) + "\n";
 }
 

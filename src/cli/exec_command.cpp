@@ -93,6 +93,7 @@ class Execution {
     options.name = new_cgroup_name();
     options.wipe_start = start_.words_start;
     options.wipe_size = start_.words_size;
+    options.inside_cell = job_.caller.env("CAISSON") == "1";
     options.null_stdin = is_dev_null(STDIN_FILENO);
     options.before_go = [this] { return log_->append(start_event()); };
     Cell cell = TRY(Cell::launch(plan_, std::move(options)));

@@ -87,6 +87,8 @@ Result<Job> make_job(std::span<const std::string> args, const ProcessStart& star
     return Error::plain("no command given", "caisson exec [options] [--] command…");
   job.policy = TRY(resolve(settings, job.caller, job.command, RealHostFiles()));
   job.facts = probe_host();
+  if (job.facts.may_map_ids)
+    job.facts.without_idmap = sources_without_idmap(job.policy.mounts, job.facts.kernel_release);
   return job;
 }
 

@@ -19,16 +19,19 @@ constexpr const char* kWhy = "every execution is on record; without a record not
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 Check fail(std::string found, Lines fix) {
-  fix.push_back("# or keep the record elsewhere: export XDG_STATE_HOME=/a/folder/that/is/yours");
+  fix.push_back(fix.empty() ? "# keep the record elsewhere:" : "# or keep the record elsewhere:");
+  fix.push_back("export XDG_STATE_HOME=/a/folder/of/yours");
   return {kName, CheckStatus::kFail, std::move(found), kWhy, std::move(fix)};
 }
 
 // What is wrong with a file or folder that must be ours alone; nothing, if nothing is.
-std::optional<Check> refuse(const std::string& path, const FileFacts& found, Kind wanted, uid_t uid) {
+std::optional<Check> refuse(const std::string& path, const FileFacts& found, Kind wanted,
+                            uid_t uid) {
   std::string quoted = shell_quote(path);
   if (found.kind != wanted)
-    return fail(fmt::format("{} is {}", path, found.kind == Kind::kLink ? "a link" : "something else"),
-                {fmt::format("mv {0} {0}.aside", quoted)});
+    return fail(
+        fmt::format("{} is {}", path, found.kind == Kind::kLink ? "a link" : "something else"),
+        {fmt::format("mv {0} {0}.aside", quoted)});
   if (found.owner != uid)
     return fail(fmt::format("{} belongs to uid {}", path, found.owner),
                 {fmt::format("sudo chown {} {}", uid, quoted)});
@@ -52,11 +55,17 @@ Check judge_missing(const DeepFacts& facts) {
                 {});
   bool is_trusted = above.owner == facts.host.uid || above.owner == 0;
   bool can_be_swapped = (above.mode & kOthersWrite) && !(above.mode & S_ISVTX);
-  if (!is_trusted || can_be_swapped)
-    return fail(fmt::format("{} can't be made safely: {} {}", audit.folder, audit.above,
-                            is_trusted ? "can be written by others" : "belongs to another user"),
+  if (!is_trusted)
+    return fail(fmt::format("{} can't be made safely: {} belongs to uid {}", audit.folder,
+                            audit.above, above.owner),
                 {});
-  return {kName, CheckStatus::kOk, fmt::format("{} will be made with the first record", audit.folder)};
+  if (can_be_swapped)
+    return fail(fmt::format("{} can't be made safely: {} can be written by others", audit.folder,
+                            audit.above),
+                {fmt::format("{}chmod go-w {}", above.owner == facts.host.uid ? "" : "sudo ",
+                             shell_quote(audit.above))});
+  return {kName, CheckStatus::kOk,
+          fmt::format("{} will be made with the first record", audit.folder)};
 }
 
 Check judge(const DeepFacts& facts) {
@@ -68,7 +77,9 @@ Check judge(const DeepFacts& facts) {
     if (auto wrong = refuse(audit.file, *audit.file_facts, Kind::kFile, facts.host.uid))
       return *wrong;
   if (audit.folder_facts->mode & (S_IRWXG | S_IRWXO))
-    return {kName, CheckStatus::kWarn, fmt::format("{} can be read by others", audit.folder),
+    return {kName,
+            CheckStatus::kWarn,
+            fmt::format("{} can be read by others", audit.folder),
             "the record names every command that was run",
             {fmt::format("chmod 700 {}", shell_quote(audit.folder))}};
   return {kName, CheckStatus::kOk, fmt::format("{} can be written and is private", audit.folder)};

@@ -17,7 +17,9 @@ const CgroupSlot* slot_for(const DeepFacts& facts, std::string_view controller) 
   return nullptr;
 }
 
-const char* version_name(Version version) { return version == Version::kV2 ? "cgroup v2" : "cgroup v1"; }
+const char* version_name(Version version) {
+  return version == Version::kV2 ? "cgroup v2" : "cgroup v1";
+}
 
 void append(Lines& lines, Lines more) {
   for (std::string& line : more) lines.push_back(std::move(line));
@@ -26,14 +28,19 @@ void append(Lines& lines, Lines more) {
 // Hands out what a cell needs: folders to make, processes to move, and no limit of the folder
 // itself, which stay root's.
 Lines v1_fix(const DeepFacts& facts) {
-  Lines lines = {"# v1 can't be delegated without an administrator; in the shell that shall use it:"};
-  for (const CgroupSlot& own : facts.own_cgroups) {
-    if (slot_for(facts, own.controller)) continue;
-    std::string folder = shell_quote(fmt::format("{}/caisson-user-{}", own.directory, facts.host.uid));
-    lines.push_back(fmt::format("sudo mkdir -p {}", folder));
-    lines.push_back(fmt::format("sudo chown {0} {1} {1}/cgroup.procs {1}/tasks", facts.host.uid, folder));
-    lines.push_back(fmt::format("echo $$ | sudo tee {}/cgroup.procs", folder));
-  }
+  Lines lines = {
+      "# v1 can't be delegated without an administrator; in the shell that shall use it:",
+      "for folder in \\"};
+  for (const CgroupSlot& own : facts.own_cgroups)
+    if (!slot_for(facts, own.controller))
+      lines.push_back(fmt::format(
+          "  {} \\",
+          shell_quote(fmt::format("{}/caisson-user-{}", own.directory, facts.host.uid))));
+  append(lines, {"; do", "  sudo mkdir -p \"$folder\"",
+                 fmt::format("  sudo chown {} \"$folder\" \"$folder/cgroup.procs\" "
+                             "\"$folder/tasks\"",
+                             facts.host.uid),
+                 "  echo $$ | sudo tee \"$folder/cgroup.procs\"", "done"});
   return lines;
 }
 
@@ -72,16 +79,20 @@ Lines container_cgroup_fix(ContainerKind kind) {
   if (kind == ContainerKind::kPodman) return {"podman run --systemd=always --cgroupns=private …"};
   if (kind == ContainerKind::kKubernetes)
     return {"# containerd 2.1 and later: cgroup_writable = true for the runtime of this pod"};
-  return {"docker run --cgroupns=private --security-opt writable-cgroups=true …   # recent engines"};
+  return {
+      "docker run --cgroupns=private --security-opt writable-cgroups=true …   # recent engines"};
 }
 
 Lines fix(const DeepFacts& facts) {
   if (facts.cgroups_read_only && facts.container != ContainerKind::kNone)
     return container_cgroup_fix(facts.container);
   switch (facts.host.cgroup.version) {
-    case Version::kV1: return v1_fix(facts);
-    case Version::kV2: return v2_fix(facts);
-    case Version::kNone: break;
+    case Version::kV1:
+      return v1_fix(facts);
+    case Version::kV2:
+      return v2_fix(facts);
+    case Version::kNone:
+      break;
   }
   return {"sudo mount -t cgroup2 none /sys/fs/cgroup"};
 }
@@ -94,8 +105,7 @@ Check memory(const DeepFacts& facts) {
   constexpr const char* kName = "memory limit";
   if (const CgroupSlot* slot = slot_for(facts, "memory"))
     return {kName, CheckStatus::kOk, by_cgroup(facts, *slot)};
-  return {kName, CheckStatus::kWarn,
-          fmt::format("by rlimit only: {}", facts.host.cgroup.why_not),
+  return {kName, CheckStatus::kWarn, fmt::format("by rlimit only: {}", facts.host.cgroup.why_not),
           "each process of a cell is limited, not the cell as a whole", fix(facts)};
 }
 
@@ -109,8 +119,7 @@ Check processes(const DeepFacts& facts) {
                         facts.host.cgroup.why_not),
             "a fork bomb in a cell takes the host along", fix(facts)};
   if (facts.process_limit_alone.failed())
-    return {kName, CheckStatus::kWarn,
-            fmt::format("by rlimit only: {}", facts.host.cgroup.why_not),
+    return {kName, CheckStatus::kWarn, fmt::format("by rlimit only: {}", facts.host.cgroup.why_not),
             "before Linux 5.14 all processes of the user count, not those of the cell alone",
             fix(facts)};
   if (!facts.process_limit.worked())
@@ -134,9 +143,12 @@ Check swap(const DeepFacts& facts) {
     return {kName, CheckStatus::kInfo, "memory is not limited by cgroup here"};
   if (!facts.swap.accounted) return {kName, CheckStatus::kInfo, "can't be told from here"};
   if (*facts.swap.accounted) return {kName, CheckStatus::kOk, "swap counts"};
-  return {kName, CheckStatus::kWarn, "swap does not count",
-          "a cell can use swap beyond its memory limit",
-          {"# add swapaccount=1 to the kernel's command line and boot again, or:", "sudo swapoff -a"}};
+  return {
+      kName,
+      CheckStatus::kWarn,
+      "swap does not count",
+      "a cell can use swap beyond its memory limit",
+      {"# add swapaccount=1 to the kernel's command line and boot again, or:", "sudo swapoff -a"}};
 }
 
 }  // namespace

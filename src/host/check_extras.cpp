@@ -15,8 +15,9 @@ Check overlay(const DeepFacts& facts) {
   if (facts.overlay.worked())
     return {kName, CheckStatus::kInfo, "can be mounted in a user namespace"};
   if (!facts.overlay.failed()) return {kName, CheckStatus::kInfo, "not tried"};
-  return {kName, CheckStatus::kInfo,
-          fmt::format("can't be mounted in a user namespace: {}", errno_text(facts.overlay.errnum))};
+  return {
+      kName, CheckStatus::kInfo,
+      fmt::format("can't be mounted in a user namespace: {}", errno_text(facts.overlay.errnum))};
 }
 
 Check kvm(const DeepFacts& facts) {
@@ -33,7 +34,9 @@ Check core_dumps(const DeepFacts& facts) {
   if (!facts.core_pattern.starts_with('|'))
     return {kName, CheckStatus::kInfo, "kernel.core_pattern is a file: cells leave none"};
   std::string handler = facts.core_pattern.substr(1, facts.core_pattern.find(' ') - 1);
-  return {kName, CheckStatus::kInfo, fmt::format("kernel.core_pattern is a pipe to {}", handler),
+  return {kName,
+          CheckStatus::kInfo,
+          fmt::format("kernel.core_pattern is a pipe to {}", handler),
           "a crash in a cell starts that program on the host, whatever RLIMIT_CORE says (core(5))",
           {"# if nobody here reads core dumps:", "sudo sysctl -w kernel.core_pattern=core"}};
 }

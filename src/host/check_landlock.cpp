@@ -29,7 +29,8 @@ constexpr AbiStep kAbiSteps[] = {
 std::string what_is_missing(int abi) {
   std::vector<std::string> missing;
   for (const AbiStep& step : kAbiSteps)
-    if (step.abi > abi) missing.push_back(fmt::format("{} (ABI {}, {})", step.adds, step.abi, step.kernel));
+    if (step.abi > abi)
+      missing.push_back(fmt::format("{} (ABI {}, {})", step.adds, step.abi, step.kernel));
   return join(missing, ", ");
 }
 
@@ -39,7 +40,10 @@ Check not_there(const DeepFacts& facts) {
       "it is the second wall behind mounts, capabilities and seccomp, and the only one of "
       "`--tier landlock`";
   if (facts.landlock.errnum == EOPNOTSUPP)
-    return {kName, CheckStatus::kWarn, "in this kernel, but not switched on", kWhy,
+    return {kName,
+            CheckStatus::kWarn,
+            "in this kernel, but not switched on",
+            kWhy,
             {"# add it to the kernel's command line (GRUB: GRUB_CMDLINE_LINUX in "
              "/etc/default/grub, then `sudo update-grub`), and boot again:",
              fmt::format("lsm=landlock{}{}", facts.active_lsms.empty() ? ",…" : ",",
@@ -47,8 +51,12 @@ Check not_there(const DeepFacts& facts) {
   if (facts.container != ContainerKind::kNone && facts.landlock.errnum == EPERM)
     return {kName, CheckStatus::kWarn, "the container's filter refuses it", kWhy,
             container_fix(facts.container)};
-  return {kName, CheckStatus::kWarn, "this kernel has none", kWhy,
-          {"# boot a kernel of 6.12 or later with CONFIG_SECURITY_LANDLOCK=y and landlock in lsm="}};
+  return {
+      kName,
+      CheckStatus::kWarn,
+      "this kernel has none",
+      kWhy,
+      {"# boot a kernel of 6.12 or later with CONFIG_SECURITY_LANDLOCK=y and landlock in lsm="}};
 }
 
 }  // namespace
@@ -60,13 +68,15 @@ void check_landlock(const DeepFacts& facts, Checks& checks) {
     checks.push_back(not_there(facts));
   } else if (facts.landlock.failed()) {
     // E2BIG: sixteen layers are around this process already.
-    checks.push_back({kName, CheckStatus::kFail,
+    checks.push_back({kName,
+                      CheckStatus::kFail,
                       fmt::format("ABI {}, but {}: {}", abi, facts.landlock.step,
                                   errno_text(facts.landlock.errnum)),
                       "every cell is restricted by it where the kernel has it",
                       {"# run caisson outside of the sandboxes that are around it"}});
   } else if (abi < kScopes) {
-    checks.push_back({kName, CheckStatus::kWarn,
+    checks.push_back({kName,
+                      CheckStatus::kWarn,
                       fmt::format("ABI {}; lacks {}", abi, what_is_missing(abi)),
                       "with --allow-network a cell reaches the abstract sockets of the host (X11, "
                       "D-Bus); with --tier landlock it can signal the caller's processes too",
@@ -87,9 +97,11 @@ std::optional<std::vector<std::string>> landlock_tier_lacks(const DeepFacts& fac
   for (const Degradation& one : plan->degradations)
     lines.push_back(fmt::format("{}: {}", one.field, one.effect));
   lines.push_back("network: there is no private one; sockets are refused altogether");
-  lines.push_back("mounts: a path is where it is; --mount works for the same path on both sides only");
-  lines.push_back("metadata: stat(2) of any file works, and so does chmod(2), chown(2), utimes(2) "
-                  "and setxattr(2) of the caller's own; Landlock does not cover them");
+  lines.push_back(
+      "mounts: a path is where it is; --mount works for the same path on both sides only");
+  lines.push_back(
+      "metadata: stat(2) of any file works, and so does chmod(2), chown(2), utimes(2) "
+      "and setxattr(2) of the caller's own; Landlock does not cover them");
   for (const Enforcement& one : plan->enforcement)
     if (one.limit == "pids" && one.mechanism == "rlimit")
       lines.push_back(facts.host.uid == 0

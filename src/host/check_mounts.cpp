@@ -55,7 +55,10 @@ Check own_devpts(const DeepFacts& facts) {
   constexpr const char* kName = "own devpts";
   if (facts.devpts.worked()) return {kName, CheckStatus::kOk, "can be mounted"};
   if (!facts.devpts.failed()) return not_tried(kName);
-  return {kName, CheckStatus::kFail, say(facts.devpts), "terminals of a cell are its own",
+  return {kName,
+          CheckStatus::kFail,
+          say(facts.devpts),
+          "terminals of a cell are its own",
           {"# boot a kernel with CONFIG_UNIX98_PTYS=y"}};
 }
 

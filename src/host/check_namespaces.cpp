@@ -49,8 +49,7 @@ Check check_limits(const DeepFacts& facts) {
   look("user", facts.user_limit);
   for (const NamespaceFacts& one : facts.namespaces) look(one.limit_name, one.limit);
   constexpr const char* kName = "namespace limits";
-  if (small.empty())
-    return {kName, CheckStatus::kOk, "room for many cells at once"};
+  if (small.empty()) return {kName, CheckStatus::kOk, "room for many cells at once"};
   return {kName, CheckStatus::kWarn, join(small, ", "),
           "each cell takes one of each kind; no more than that many run at once", std::move(fix)};
 }

@@ -61,7 +61,8 @@ Explanation explain_limits(Refusal refusal, const DeepFacts& facts) {
               {"# run caisson further out"}};
     case Refusal::kNotInKernel:
       return {"this kernel has none", {"# boot a kernel with CONFIG_USER_NS=y"}};
-    default: return {"the kernel gives no reason that is known here", {}};
+    default:
+      return {"the kernel gives no reason that is known here", {}};
   }
 }
 
@@ -84,7 +85,8 @@ Explanation explain_rules(Refusal refusal, const DeepFacts& facts) {
               {"# make a policy module of what was refused just now:",
                "sudo ausearch -m avc -ts recent | audit2allow -M caisson",
                "sudo semodule -i caisson.pp"}};
-    default: return explain_limits(refusal, facts);
+    default:
+      return explain_limits(refusal, facts);
   }
 }
 
@@ -100,7 +102,8 @@ Explanation explain(Refusal refusal, const DeepFacts& facts) {
     case Refusal::kUnknown:
       return {"the kernel gives no reason that is known here",
               {"# a security module may have written one down:", "sudo dmesg | tail"}};
-    default: return explain_rules(refusal, facts);
+    default:
+      return explain_rules(refusal, facts);
   }
 }
 
@@ -109,8 +112,7 @@ Explanation explain(Refusal refusal, const DeepFacts& facts) {
 UserNamespaceRefusal why_no_user_namespace(const DeepFacts& facts) {
   int errnum = facts.user_namespace.errnum;
   if (facts.user_namespace.worked()) return Refusal::kNone;
-  if (errnum == ENOSPC)
-    return facts.user_limit == 0 ? Refusal::kLimitZero : Refusal::kLimitUsedUp;
+  if (errnum == ENOSPC) return facts.user_limit == 0 ? Refusal::kLimitZero : Refusal::kLimitUsedUp;
   if (errnum == EUSERS) return Refusal::kTooDeep;
   if (facts.inside_cell) return Refusal::kInsideCell;
   bool at_clone = facts.user_namespace.step.starts_with("clone");

@@ -6,19 +6,23 @@ namespace caisson {
 
 const char* check_status_name(CheckStatus status) {
   switch (status) {
-    case CheckStatus::kOk: return "ok";
-    case CheckStatus::kInfo: return "info";
-    case CheckStatus::kWarn: return "warn";
-    case CheckStatus::kFail: break;
+    case CheckStatus::kOk:
+      return "ok";
+    case CheckStatus::kInfo:
+      return "info";
+    case CheckStatus::kWarn:
+      return "warn";
+    case CheckStatus::kFail:
+      break;
   }
   return "fail";
 }
 
 Checks check_all(const DeepFacts& facts) {
   Checks checks;
-  for (auto* check : {check_surroundings, check_user_namespaces, check_namespaces, check_mounts,
-                      check_processes, check_seccomp, check_landlock, check_cgroups, check_audit,
-                      check_extras})
+  for (auto* check :
+       {check_surroundings, check_user_namespaces, check_namespaces, check_mounts, check_processes,
+        check_seccomp, check_landlock, check_cgroups, check_audit, check_extras})
     check(facts, checks);
   return checks;
 }

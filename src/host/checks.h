@@ -13,10 +13,10 @@ enum class CheckStatus { kOk, kInfo, kWarn, kFail };
 const char* check_status_name(CheckStatus);
 
 struct Check {
-  std::string name;              // "user namespaces"
+  std::string name;  // "user namespaces"
   CheckStatus status;
-  std::string found;             // one line
-  std::string why = {};          // why it matters; empty when nothing is wrong
+  std::string found;                  // one line
+  std::string why = {};               // why it matters; empty when nothing is wrong
   std::vector<std::string> fix = {};  // lines to type, or of a file to write; '#' begins a remark
   bool operator==(const Check&) const = default;
 };
@@ -25,7 +25,7 @@ using Checks = std::vector<Check>;
 // Why no user namespace can be made. The order is that in which the reasons are told apart.
 enum class UserNamespaceRefusal {
   kNone,
-  kInsideCell,       // caisson's own filter
+  kInsideCell,  // caisson's own filter
   kNotInKernel,
   kLimitZero,        // user.max_user_namespaces = 0
   kLimitUsedUp,      // here, or in a namespace above (bwrap --disable-userns)

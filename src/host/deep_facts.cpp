@@ -17,10 +17,15 @@ namespace caisson {
 
 namespace {
 
-constexpr size_t kMostBytes = 256 << 10;
-
+// With a large buffer from the start: a file of /proc/sys gives its number to the first read(2) and
+// nothing to a second, however short the first was (proc_dointvec(), kernel/sysctl.c).
 std::string read_text(const std::string& path) {
-  return RealHostFiles().read(path, kMostBytes).value_or("");
+  UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  std::string text;
+  char buffer[16384];
+  for (ssize_t got; fd && (got = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(got));
+  return text;
 }
 
 std::optional<long> read_number(const std::string& path) {
@@ -39,7 +44,9 @@ void look_at_process(const Caller& caller, DeepFacts& facts) {
   facts.program = files.link_target("/proc/self/exe").value_or("/usr/local/bin/caisson");
   struct stat info;
   facts.program_is_roots = ::stat(facts.program.c_str(), &info) == 0 && info.st_uid == 0;
-  facts.container = container_kind({.docker_file = exists("/.dockerenv"),
+  facts.container = container_kind({.first_pid_namespace = is_first_pid_namespace(
+                                        files.link_target("/proc/self/ns/pid").value_or("")),
+                                    .docker_file = exists("/.dockerenv"),
                                     .podman_file = exists("/run/.containerenv"),
                                     .kubernetes = !caller.env("KUBERNETES_SERVICE_HOST").empty(),
                                     .systemd_name = read_text("/run/systemd/container"),

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/unique_fd.h"
 #include "host/probe.h"
 
@@ -37,10 +39,12 @@ std::optional<std::string> RealHostFiles::read(const std::string& path, size_t l
   UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info;
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  std::string content(limit, '\0');
+  // As much as it claims to hold and one more, so that the usual file takes one read and no growing.
+  std::string content(std::min<size_t>(limit, static_cast<size_t>(info.st_size) + 1), '\0');
   size_t size = 0;
   while (size < limit) {
-    ssize_t got = ::read(fd.get(), content.data() + size, limit - size);
+    if (size == content.size()) content.resize(std::min(limit, size * 2 + 1));
+    ssize_t got = ::read(fd.get(), content.data() + size, content.size() - size);
     if (got < 0) return std::nullopt;
     if (got == 0) break;
     size += static_cast<size_t>(got);

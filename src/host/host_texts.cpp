@@ -8,6 +8,7 @@ namespace caisson {
 
 ContainerKind container_kind(const ContainerTraces& traces) {
   std::string_view systemd_name = trim(traces.systemd_name);
+  if (traces.first_pid_namespace) return ContainerKind::kNone;
   if (traces.kubernetes) return ContainerKind::kKubernetes;
   if (traces.docker_file || systemd_name == "docker") return ContainerKind::kDocker;
   if (traces.podman_file || systemd_name == "podman" || traces.variable == "podman")
@@ -15,6 +16,8 @@ ContainerKind container_kind(const ContainerTraces& traces) {
   if (!systemd_name.empty() || !traces.variable.empty()) return ContainerKind::kOther;
   return ContainerKind::kNone;
 }
+
+bool is_first_pid_namespace(std::string_view link) { return link == "pid:[4026531836]"; }
 
 // "35 31 0:32 ROOT POINT …" per line.
 bool root_is_no_mount(std::string_view mountinfo) {

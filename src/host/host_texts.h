@@ -9,13 +9,17 @@
 namespace caisson {
 
 struct ContainerTraces {
-  bool docker_file = false;  // /.dockerenv
-  bool podman_file = false;  // /run/.containerenv
-  bool kubernetes = false;   // KUBERNETES_SERVICE_HOST
-  std::string systemd_name;  // /run/systemd/container
-  std::string variable;      // $container, as systemd and podman set it
+  bool first_pid_namespace = false;  // then it is none, whatever the image left in the root
+  bool docker_file = false;          // /.dockerenv
+  bool podman_file = false;          // /run/.containerenv
+  bool kubernetes = false;           // KUBERNETES_SERVICE_HOST
+  std::string systemd_name;          // /run/systemd/container
+  std::string variable;              // $container, as systemd and podman set it
 };
 ContainerKind container_kind(const ContainerTraces&);
+
+// "pid:[4026531836]": the number that the kernel gives the first one (PROC_PID_INIT_INO).
+bool is_first_pid_namespace(std::string_view link);
 
 // No mount stands at "/": this process is in a chroot, where the kernel makes no user namespace
 // (user_namespaces(7)). False when the text is empty.

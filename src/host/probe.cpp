@@ -1,5 +1,6 @@
 #include "host/probe.h"
 
+#include <linux/capability.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -51,12 +52,26 @@ static unsigned usable_cpus() {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
+// Root of a cell or of a container may lack the capabilities, or the numbers.
+static bool may_map_ids() {
+  if (::geteuid() != 0) return false;
+  constexpr uint32_t kNeeded = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_SYS_ADMIN;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2]{};
+  if (sys_call(SYS_capget, &header, sets) < 0 || (sets[0].effective & kNeeded) != kNeeded)
+    return false;
+  std::optional<std::string> map = RealHostFiles().read("/proc/self/uid_map", 4096);
+  // The initial namespace maps every number onto itself (user_namespaces(7)).
+  return map && map->find("4294967295") != std::string::npos;
+}
+
 HostFacts probe_host() {
   HostFacts facts;
   facts.uid = ::geteuid();
   facts.gid = ::getegid();
   utsname name{};
   if (::uname(&name) == 0) facts.kernel_release = name.release;
+  facts.may_map_ids = may_map_ids();
   facts.landlock_abi = landlock_abi();
   facts.cpus = usable_cpus();
   facts.cgroup = probe_cgroups(CgroupView{});

@@ -4,11 +4,16 @@
 #include "plan/host_facts.h"
 #include "policy/caller.h"
 #include "policy/host_files.h"
+#include "policy/policy.h"
 
 namespace caisson {
 
 // Cheap enough for every start (about 50 µs): nothing is tried out, only looked at.
 HostFacts probe_host();
+
+// Of these mounts' sources, those on a filesystem that can't be id-mapped (see Plan::throwaway_ids).
+std::vector<std::string> sources_without_idmap(const std::vector<Mount>&,
+                                               const std::string& kernel_release);
 
 // Who runs this process, from where.
 Caller current_caller(char** environment);

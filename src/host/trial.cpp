@@ -21,8 +21,8 @@ namespace caisson {
 
 namespace {
 
-constexpr int kDeadlineMilliseconds = 2000;
-constexpr int kLastGaspMilliseconds = 1000;  // from SIGKILL to the end
+using std::chrono::milliseconds;
+constexpr milliseconds kLastGasp{1000};  // from SIGKILL to the end
 
 // clone(2) where clone3(2) is hidden, as Docker's filter does it, so that the true reason shows.
 long clone_child(uint64_t namespaces) {
@@ -35,21 +35,21 @@ long clone_child(uint64_t namespaces) {
 }
 
 // The write end lives in the child alone, so its end is the pipe's.
-bool ended_within(int pipe, int milliseconds) {
+bool ended_within(int pipe, milliseconds deadline) {
   pollfd end{pipe, POLLIN, 0};
   int ready;
-  do ready = ::poll(&end, 1, milliseconds);
+  do ready = ::poll(&end, 1, static_cast<int>(deadline.count()));
   while (ready < 0 && errno == EINTR);
   return ready > 0;
 }
 
 // What the pending step reads.
-int await_end(pid_t pid, int pipe) {
-  bool in_time = ended_within(pipe, kDeadlineMilliseconds);
+int await_end(pid_t pid, int pipe, milliseconds deadline) {
+  bool in_time = ended_within(pipe, deadline);
   if (!in_time) {
     ::kill(pid, SIGKILL);
     // One that sleeps in the kernel does not hear the signal; it is left to its own end.
-    if (!ended_within(pipe, kLastGaspMilliseconds)) return ETIMEDOUT;
+    if (!ended_within(pipe, kLastGasp)) return ETIMEDOUT;
   }
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
@@ -60,7 +60,8 @@ int await_end(pid_t pid, int pipe) {
 
 }  // namespace
 
-Trial run_trial(uint64_t namespaces, const std::function<void(TrialSteps)>& body) {
+Trial run_trial(uint64_t namespaces, const std::function<void(TrialSteps)>& body,
+                milliseconds deadline) {
   Trial trial;
   std::fill(std::begin(trial.steps), std::end(trial.steps), Attempt::kNotTried);
   void* memory = ::mmap(nullptr, sizeof trial.steps, PROT_READ | PROT_WRITE,
@@ -83,7 +84,7 @@ Trial run_trial(uint64_t namespaces, const std::function<void(TrialSteps)>& body
   write_end.reset();
   trial.birth = pid < 0 ? static_cast<int>(-pid) : 0;
   if (pid < 0) return trial;
-  int pending = await_end(static_cast<pid_t>(pid), read_end.get());
+  int pending = await_end(static_cast<pid_t>(pid), read_end.get(), deadline);
   ::memcpy(trial.steps, memory, sizeof trial.steps);
   std::replace(std::begin(trial.steps), std::end(trial.steps), EINTR, pending);
   return trial;
@@ -109,9 +110,8 @@ bool write_id_maps(TrialSteps steps, size_t first, uid_t uid, gid_t gid) {
 }
 
 const char* map_step_name(size_t index) {
-  constexpr const char* kNames[kMapSteps] = {"write /proc/self/setgroups",
-                                             "write /proc/self/uid_map",
-                                             "write /proc/self/gid_map"};
+  constexpr const char* kNames[kMapSteps] = {
+      "write /proc/self/setgroups", "write /proc/self/uid_map", "write /proc/self/gid_map"};
   return kNames[index];
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -41,7 +42,8 @@ struct Trial {
 
 // Runs `body` in a child with these new namespaces (CLONE_NEW…). A child that hangs is killed: its
 // pending step reads ETIMEDOUT. One that a seccomp filter kills reads ENOSYS.
-Trial run_trial(uint64_t namespaces, const std::function<void(TrialSteps)>& body);
+Trial run_trial(uint64_t namespaces, const std::function<void(TrialSteps)>& body,
+                std::chrono::milliseconds deadline = std::chrono::seconds(2));
 
 // fork(2) by clone(2), which no container's filter refuses, and without libc's handlers.
 long plain_fork();

@@ -29,9 +29,8 @@ void try_pidfd(TrialSteps steps) {
     return made;
   });
   if (pid < 0) return;
-  steps.take(kPidfd, [&] {
-    return sys_call(SYS_pidfd_send_signal, long{pidfd}, long{SIGKILL}, 0L, 0L);
-  });
+  steps.take(kPidfd,
+             [&] { return sys_call(SYS_pidfd_send_signal, long{pidfd}, long{SIGKILL}, 0L, 0L); });
   sys_call(SYS_wait4, pid, 0L, 0L, 0L);
 }
 
@@ -49,9 +48,7 @@ long install_filter(long flags) {
   return sys_call(SYS_seccomp, long{SECCOMP_SET_MODE_FILTER}, flags, &program);
 }
 
-long no_new_privileges() {
-  return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L);
-}
+long no_new_privileges() { return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L); }
 
 long restrict_by_landlock() {
   kernel::LandlockRuleset rules{1 /* LANDLOCK_ACCESS_FS_EXECUTE */, 0, 0};
@@ -88,8 +85,7 @@ void try_seccomp(DeepFacts& facts) {
 }
 
 void try_landlock(DeepFacts& facts) {
-  Trial trial =
-      run_trial(0, [](TrialSteps steps) { steps.take(0, restrict_by_landlock); });
+  Trial trial = run_trial(0, [](TrialSteps steps) { steps.take(0, restrict_by_landlock); });
   facts.landlock = trial.attempt(0, "landlock_restrict_self");
 }
 

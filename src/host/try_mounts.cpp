@@ -15,7 +15,7 @@ namespace {
 
 enum { kTmpfs = kMapSteps, kTreeCopy, kTreeAttributes, kProc, kDevpts, kOverlay };
 
-constexpr long kCloseOnExec = 1;     // FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC
+constexpr long kCloseOnExec = 1;  // FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC
 constexpr long kFsConfigSetFlag = 0;
 
 long make_filesystem(const char* type) {
@@ -55,7 +55,8 @@ long make_overlay() {
   };
   for (Option option : {Option{"lowerdir", "/proc/lower"}, Option{"upperdir", "/proc/upper"},
                         Option{"workdir", "/proc/work"}}) {
-    long result = sys_call(kFsconfig, context, long{kFsConfigSetString}, option.key, option.value, 0L);
+    long result =
+        sys_call(kFsconfig, context, long{kFsConfigSetString}, option.key, option.value, 0L);
     if (result < 0) return result;
   }
   long result = sys_call(kFsconfig, context, kFsConfigSetFlag, "userxattr", 0L, 0L);

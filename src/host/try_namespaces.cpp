@@ -81,8 +81,9 @@ void try_namespaces(DeepFacts& facts) {
     uint64_t flag;
   };
   constexpr Kind kKinds[] = {
-      {"mount", "mnt", CLONE_NEWNS}, {"pid", "pid", CLONE_NEWPID}, {"network", "net", CLONE_NEWNET},
-      {"ipc", "ipc", CLONE_NEWIPC},  {"uts", "uts", CLONE_NEWUTS}, {"cgroup", "cgroup", CLONE_NEWCGROUP}};
+      {"mount", "mnt", CLONE_NEWNS},    {"pid", "pid", CLONE_NEWPID},
+      {"network", "net", CLONE_NEWNET}, {"ipc", "ipc", CLONE_NEWIPC},
+      {"uts", "uts", CLONE_NEWUTS},     {"cgroup", "cgroup", CLONE_NEWCGROUP}};
   for (const Kind& kind : kKinds) {
     NamespaceFacts found{kind.name, kind.limit_name, std::nullopt, {}};
     if (facts.user_namespace.worked()) {

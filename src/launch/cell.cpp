@@ -1,5 +1,7 @@
 #include "launch/cell.h"
 
+#include "launch/id_mapping.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -47,8 +49,13 @@ Result<Pipe> make_control_pair() {
   return Pipe{TRY(above_stdio(std::move(parent))), TRY(above_stdio(std::move(child)))};
 }
 
-Error explain_clone_failure(int errnum) {
+Error explain_clone_failure(int errnum, bool inside_cell) {
   Error error = Error::from_errno("cannot create the cell's namespaces", errnum);
+  if (inside_cell) {
+    error.hint = "this is the inside of a caisson cell; the outer one must be started with "
+                 "--allow-nested";
+    return error;
+  }
   if (errnum == EPERM || errnum == ENOSPC || errnum == EACCES)
     error.hint = "user namespaces are forbidden or used up here; `caisson doctor` shows the fix, "
                  "and `--tier landlock` is a smaller boundary that needs none";
@@ -68,24 +75,24 @@ long clone_cell(uint64_t flags, int* pidfd, int cgroup) {
   return sys_call(kernel::kClone3, &args, long{sizeof args});
 }
 
-// The word to begin, and with it the cgroups for the cell's first process to join.
-Result<void> send_go(int control, const std::vector<UniqueFd>& cgroups) {
-  char go = 'g';
-  iovec data{&go, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostCgroups * sizeof(int))]{};
+// One word to the cell's first process, and descriptors with it.
+Result<void> send_word(int control, const std::vector<UniqueFd>& descriptors) {
+  char word = 'g';
+  iovec data{&word, 1};
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostMappedMounts * sizeof(int))]{};
   msghdr header{};
   header.msg_iov = &data;
   header.msg_iovlen = 1;
-  if (!cgroups.empty()) {
-    size_t size = std::min<size_t>(cgroups.size(), kMostCgroups) * sizeof(int);
+  if (!descriptors.empty()) {
+    size_t size = std::min<size_t>(descriptors.size(), kMostMappedMounts) * sizeof(int);
     header.msg_control = space;
     header.msg_controllen = CMSG_SPACE(size);
     cmsghdr* part = CMSG_FIRSTHDR(&header);
     part->cmsg_level = SOL_SOCKET;
     part->cmsg_type = SCM_RIGHTS;
     part->cmsg_len = CMSG_LEN(size);
-    int* folders = reinterpret_cast<int*>(CMSG_DATA(part));
-    for (size_t i = 0; i < size / sizeof(int); ++i) folders[i] = cgroups[i].get();
+    int* fds = reinterpret_cast<int*>(CMSG_DATA(part));
+    for (size_t i = 0; i < size / sizeof(int); ++i) fds[i] = descriptors[i].get();
   }
   // EPIPE: the cell failed on its way here, and its message about that is waiting to be read.
   if (::sendmsg(control, &header, MSG_NOSIGNAL) != 1 && errno != EPIPE && errno != ECONNRESET)
@@ -133,7 +140,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   int into = cell.cgroup_ ? cell.cgroup_->clone_into_fd() : -1;
   long pid = clone_cell(cell.compiled_->clone_flags(), &pidfd, into);
   if (pid == 0) run_child(cell.compiled_->program());
-  if (pid < 0) return explain_clone_failure(static_cast<int>(-pid));
+  if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), options.inside_cell);
   cell.pid_ = static_cast<pid_t>(pid);
   cell.pidfd_.reset(pidfd);
   cell.stamps_.cloned = monotonic_ns();
@@ -143,6 +150,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.output_ = std::move(output.read);
   cell.error_output_ = std::move(errors.read);
 
+  if (plan.throwaway_ids) TRY(cell.give_ids(plan));
   std::vector<UniqueFd> join;
   if (!born_in_cgroup) {
     TRY(cell.make_cgroup(plan, options.name));
@@ -151,14 +159,22 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.stamps_.limited = monotonic_ns();
   if (options.before_go) TRY(options.before_go());
   cell.stamps_.recorded = monotonic_ns();
-  TRY(send_go(cell.control_.get(), join));
+  TRY(send_word(cell.control_.get(), join));
   return cell;
+}
+
+Result<void> Cell::give_ids(const Plan& plan) {
+  UniqueFd namespace_fd = TRY(map_throwaway_ids(pid_, plan.uid, plan.gid));
+  std::vector<UniqueFd> mounts;
+  for (const Step& step : compiled_->mapped_mounts())
+    mounts.push_back(TRY(open_mapped_mount(step, namespace_fd.get())));
+  return send_word(control_.get(), mounts);
 }
 
 Result<void> Cell::make_cgroup(const Plan& plan, const std::string& name) {
   if (plan.cgroup.slots.empty()) return {};
   sweeper_.emplace(TRY(CgroupSweeper::start(plan.cgroup, name)));  // first: no folder without one
-  cgroup_.emplace(TRY(CellCgroup::create(plan.cgroup, name)));
+  cgroup_.emplace(TRY(CellCgroup::create(plan.cgroup, name, sweeper_->pid())));
   return {};
 }
 
@@ -171,8 +187,8 @@ Cell::Cell(Cell&& other) noexcept
       output_(std::move(other.output_)),
       error_output_(std::move(other.error_output_)),
       compiled_(std::move(other.compiled_)),
-      cgroup_(std::move(other.cgroup_)),
-      sweeper_(std::move(other.sweeper_)) {
+      sweeper_(std::move(other.sweeper_)),
+      cgroup_(std::move(other.cgroup_)) {
   other.cgroup_.reset();
   other.sweeper_.reset();
 }
@@ -180,6 +196,8 @@ Cell::Cell(Cell&& other) noexcept
 void Cell::send_signal(int number) const {
   sys_call(SYS_pidfd_send_signal, long{pidfd_.get()}, long{number}, 0L, 0L);
 }
+
+void Cell::end() const { send_signal(kEndSignal); }
 
 void Cell::kill() const { send_signal(SIGKILL); }
 
@@ -203,8 +221,8 @@ void Cell::release_cgroup() {
   if (!cgroup_) return;
   // The sweeper is let go only when there is nothing left for it to sweep.
   if (cgroup_->remove() && sweeper_) sweeper_->dismiss();
-  sweeper_.reset();
   cgroup_.reset();
+  sweeper_.reset();
 }
 
 Cell::~Cell() {

@@ -20,6 +20,7 @@ struct LaunchOptions {
   std::string name;                     // of the cgroup folders
   char* wipe_start = nullptr;           // caisson's own argv and environment strings
   uint64_t wipe_size = 0;
+  bool inside_cell = false;             // of another caisson, for the hint of a refusal
   bool null_stdin = false;              // /dev/null instead of a pipe
   // Called once the cell stands and before any of its code runs: the place for the record. An error
   // ends the cell unrun.
@@ -46,7 +47,8 @@ class Cell {
   const Stamps& stamps() const { return stamps_; }
 
   void send_signal(int number) const;  // to pid 1, which passes it on
-  void kill() const;                   // the end of everything inside
+  void end() const;                    // asks pid 1 to end everything and account for it
+  void kill() const;                   // ends everything at once
   // Waits for pid 1 (and so for all) and takes the cgroup away. Gives rusage of all that ran.
   struct End {
     int wait_status = 0;
@@ -57,14 +59,15 @@ class Cell {
 
  private:
   Cell() = default;
+  Result<void> give_ids(const Plan&);
   Result<void> make_cgroup(const Plan&, const std::string& name);
   void release_cgroup();
   pid_t pid_ = -1;
   Stamps stamps_;
   UniqueFd pidfd_, control_, input_, output_, error_output_;
   std::unique_ptr<CompiledProgram> compiled_;
+  std::optional<CgroupSweeper> sweeper_;  // goes after the cgroup that it watches
   std::optional<CellCgroup> cgroup_;
-  std::optional<CgroupSweeper> sweeper_;
 };
 
 }  // namespace caisson

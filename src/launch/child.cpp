@@ -8,7 +8,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #include "launch/child_state.h"
@@ -33,24 +32,13 @@ static long write_file(const Step& step) {
   return written < 0 ? written : 0;
 }
 
-// The supervisor sends one byte when limits and record stand; its end closing means it is gone. With
-// the byte come the cgroups to join: moving oneself is the one move that never waits for a grace
-// period of the whole host.
-static long await_go(const ChildProgram& program) {
-  char go = 0;
-  iovec data{&go, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostCgroups * sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  long got = sys_call(SYS_recvmsg, long{program.control_fd}, &header, long{MSG_CMSG_CLOEXEC});
-  if (got != 1) sys_call(SYS_exit_group, 0L);
-  const cmsghdr* part = CMSG_FIRSTHDR(&header);
-  if (!part || part->cmsg_type != SCM_RIGHTS) return 0;
-  const int* folders = reinterpret_cast<const int*>(CMSG_DATA(part));
-  for (unsigned long i = 0; i < (part->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+// Limits and record stand when the supervisor's word comes. With it come the cgroups to join: moving
+// oneself is the one move that never waits for a grace period of the whole host.
+static long await_go(ChildState& state) {
+  int folders[kMostCgroups];
+  long count = receive_descriptors(state, folders, kMostCgroups);
+  if (count < 0) return count;
+  for (long i = 0; i < count; ++i) {
     long result = sys_call(SYS_write, long{folders[i]}, "0", 1L);
     sys_call(SYS_close, long{folders[i]});
     if (result < 0) return result;
@@ -85,12 +73,13 @@ static long drop_capabilities() {
 static long run_init_step(ChildState& state, const Step& step) {
   switch (step.kind) {
     case StepKind::kWriteFile: return write_file(step);
+    case StepKind::kAwaitIds: return await_ids(state, step);
     case StepKind::kStartNetwork: return start_network_thread();
     case StepKind::kJoinNetwork: return join_network_thread();
     case StepKind::kHostname: return sys_call(SYS_sethostname, step.path, text_length(step.path));
     case StepKind::kAwaitGo: {
       state.message.stamp[kStampPivot] = monotonic_now();
-      long result = await_go(*state.program);
+      long result = await_go(state);
       state.message.stamp[kStampGo] = monotonic_now();
       return result;
     }

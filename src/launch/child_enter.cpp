@@ -121,6 +121,7 @@ static long exec_program(const ChildProgram& program) {
 
 static long run_enter_step(ChildState& state, const Step& step) {
   switch (step.kind) {
+    case StepKind::kStdio: return take_stdio(state);
     case StepKind::kRlimit: {
       rlimit64 limit{step.b, step.b};
       return sys_call(SYS_prlimit64, 0L, static_cast<long>(step.a), &limit, 0L);
@@ -137,17 +138,15 @@ int enter_program(void* argument) {
   ChildState& state = *static_cast<ChildState*>(argument);
   const ChildProgram& program = *state.program;
   sys_call(SYS_setsid);  // before the terminal: only a session leader can take one
-  long result = take_stdio(state);
+  reset_signals();
+  // Whatever is still open above stdio ends with the exec (T16).
+  if (program.close_descriptors)
+    sys_call(kernel::kCloseRange, 3L, 0xffffffffL, 4L /* CLOSE_RANGE_CLOEXEC */);
+  long result = 0;
   uint32_t i = 0;
-  if (result >= 0) {
-    reset_signals();
-    // Whatever is still open above stdio ends with the exec (T16).
-    if (program.close_descriptors)
-      sys_call(kernel::kCloseRange, 3L, 0xffffffffL, 4L /* CLOSE_RANGE_CLOEXEC */);
-    for (; i < program.enter_count; ++i) {
-      result = run_enter_step(state, program.enter_steps[i]);
-      if (result < 0) break;
-    }
+  for (; i < program.enter_count; ++i) {
+    result = run_enter_step(state, program.enter_steps[i]);
+    if (result < 0) break;
   }
   state.enter_failed_step = static_cast<int>(i);
   state.enter_errno = static_cast<int>(-result);

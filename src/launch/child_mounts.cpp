@@ -101,7 +101,15 @@ static long attach_below_user_mount(ChildState& state, long mount_fd, const char
   return result;
 }
 
+static long bind_received(ChildState& state, const Step& step) {
+  if (state.mapped_taken >= state.mapped_count) return -EBADF;
+  long mount_fd = state.mapped_mounts[state.mapped_taken++];
+  if (step.flags & kBindBelowUserMount) return attach_below_user_mount(state, mount_fd, step.path);
+  return attach(mount_fd, state.root_fd, step.path);
+}
+
 static long bind_host(ChildState& state, const Step& step) {
+  if (step.flags & kBindReceived) return bind_received(state, step);
   // Recursive: in a user namespace a single mount can't be taken off what lies below it.
   long mount_fd = sys_call(kOpenTree, long{AT_FDCWD}, step.other,
                            long{kOpenTreeClone | kOpenTreeCloexec | kAtRecursive});

@@ -11,6 +11,7 @@ namespace caisson {
 
 enum class StepKind : uint8_t {
   kWriteFile,     // path ← data            (id maps)
+  kAwaitIds,      // the supervisor has written the id maps and sends the id-mapped mounts
   kPrivateTree,   // nothing that is mounted here shows on the host (only without a user namespace)
   kNewRoot,       // a tmpfs of `a` bytes and `b` inodes becomes the root being built
   kDirectory,     // path, mode a
@@ -33,6 +34,7 @@ enum class StepKind : uint8_t {
   kDropCapabilities,
   kNoNewPrivileges,
   // From here on in the program's own process:
+  kStdio,
   kRlimit,        // resource a, value b
   kPinCpus,       // the first `a` cores of those allowed
   kLandlock,
@@ -40,7 +42,7 @@ enum class StepKind : uint8_t {
   kExec,
 };
 
-enum : uint8_t { kBindOptional = 1, kBindCheckIdentity = 2, kBindBelowUserMount = 4 };
+enum : uint8_t { kBindOptional = 1, kBindCheckIdentity = 2, kBindBelowUserMount = 4, kBindReceived = 8 };
 
 struct Step {
   StepKind kind;
@@ -89,7 +91,10 @@ struct ChildProgram {
 static_assert(std::is_trivially_copyable_v<ChildProgram>);
 static_assert(std::is_trivially_destructible_v<Step>);
 
-constexpr unsigned kMostCgroups = 8;  // that come with the supervisor's go
+constexpr unsigned kMostCgroups = 8;          // that come with the supervisor's go
+constexpr unsigned kMostMappedMounts = 100;   // that come with the ids; SCM_MAX_FD is 253
+// To pid 1: end everything, wait for it, and tell what it used. From inside it is a way to die.
+constexpr int kEndSignal = 62;
 
 // What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
 enum class MessageKind : uint32_t { kFailed = 1, kStarted, kExited, kTerminal, kListener };

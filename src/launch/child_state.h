@@ -13,6 +13,8 @@ struct ChildState {
   int root_fd = -1;      // the new root while it is built
   int terminal_fd = -1;  // the slave of the cell's own pty
   int program_pid = -1;
+  int mapped_mounts[kMostMappedMounts];  // in the order of the steps that take them
+  unsigned mapped_count = 0, mapped_taken = 0;
   // Written by the program's process, which shares this memory until its exec (CLONE_VFORK).
   volatile int enter_failed_step = -1;
   volatile int enter_errno = 0;
@@ -27,6 +29,11 @@ long join_network_thread();
 long open_terminal(ChildState&);                  // child_terminal.cpp
 int enter_program(void* state);                   // child_enter.cpp: fn of clone_call; returns on failure only
 [[noreturn]] void run_init(ChildState&);          // init.cpp
+
+// One byte and up to `most` descriptors from the supervisor; their number, or -errno. A supervisor
+// that is gone ends this process.
+long receive_descriptors(ChildState&, int* fds, unsigned most);  // child_ids.cpp
+long await_ids(ChildState&, const Step&);
 
 // One descriptor to the supervisor, with a message around it.
 long send_descriptor(ChildState&, MessageKind, int fd);

@@ -36,6 +36,8 @@ long open_terminal(ChildState& state) {
   long result = sys_call(SYS_ioctl, master, long{TIOCSPTLCK}, &unlock);
   if (result >= 0)
     result = sys_call(SYS_ioctl, master, long{TIOCGPTPEER}, long{O_RDWR | O_NOCTTY | O_CLOEXEC});
+  // Above 2, where the program's stdio will be: those numbers are free at this moment.
+  if (result >= 0) result = sys_call(SYS_fcntl, result, long{F_DUPFD_CLOEXEC}, 3L);
   if (result >= 0) {
     state.terminal_fd = static_cast<int>(result);
     result = send_descriptor(state, MessageKind::kTerminal, static_cast<int>(master));

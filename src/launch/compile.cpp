@@ -68,8 +68,8 @@ class Compiler {
   // The order in which a cell comes to be, and why nothing in it can move.
   void init_steps() {
     bool own_network = plan_.namespaces & CLONE_NEWNET;
+    if (own_network) init(StepKind::kStartNetwork);          // in its own thread, beside the rest
     ids();                                                   // mounts need an identity to belong to
-    if (own_network) init(StepKind::kStartNetwork);          // in its own thread, beside the mounts
     if (plan_.namespaces & CLONE_NEWNS) {
       mounts();
       // The old root's release waits for the other core to leave the kernel: not before the network
@@ -93,6 +93,12 @@ class Compiler {
   void ids() {
     if (!(plan_.namespaces & CLONE_NEWUSER)) {
       if (plan_.namespaces & CLONE_NEWNS) init(StepKind::kPrivateTree);
+      return;
+    }
+    if (plan_.throwaway_ids) {
+      Step& step = init(StepKind::kAwaitIds);  // the supervisor writes the maps, and sends the mounts mapped by them
+      step.a = plan_.uid;
+      step.b = plan_.gid;
       return;
     }
     write_file("/proc/self/setgroups", "deny");  // or gid_map is not ours to write: user_namespaces(7)
@@ -133,13 +139,19 @@ class Compiler {
     step.a = mount_attributes(one.flags);
     step.b = one.device;
     step.c = one.inode;
+    if (plan_.throwaway_ids && one.inode) {  // opened and checked by the supervisor
+      step.flags = kBindReceived | (one.below_user_mount ? kBindBelowUserMount : 0);
+      out_.mapped_mounts_.push_back(step);
+      return;
+    }
     if (one.optional) step.flags |= kBindOptional;
     if (one.inode && control_enabled("mount-identity")) step.flags |= kBindCheckIdentity;
     if (one.below_user_mount) step.flags |= kBindBelowUserMount;
   }
   void mount(const BindOwn& one) { init(StepKind::kBindOwn, below_root(one.path)); }
   void mount(const MountProc& one) {
-    MountFlags flags{.read_only = control_enabled("proc-read-only"), .no_exec = true};
+    MountFlags flags{.read_only = one.read_only && control_enabled("proc-read-only"),
+                     .no_exec = true};
     init(StepKind::kProc, below_root(one.target)).a = mount_attributes(flags);
   }
   void mount(const MountDevpts& one) {
@@ -151,6 +163,7 @@ class Compiler {
   }
 
   void enter_steps() {
+    enter(StepKind::kStdio);
     for (const ResourceLimit& limit : plan_.rlimits) {
       Step& step = enter(StepKind::kRlimit);
       step.path = limit.name;
@@ -243,6 +256,8 @@ bool CompiledProgram::is_exec_step(uint32_t index) const {
 static std::string describe(const Step& step) {
   switch (step.kind) {
     case StepKind::kWriteFile: return fmt::format("write {}", step.path);
+    case StepKind::kAwaitIds: return "take on the cell's ids";
+    case StepKind::kStdio: return "give the program its stdin, stdout and stderr";
     case StepKind::kPrivateTree: return "make the mount tree private";
     case StepKind::kNewRoot: return "mount the cell's root (tmpfs)";
     case StepKind::kDirectory: return fmt::format("make the folder /{}", step.path);

@@ -24,13 +24,15 @@ class CompiledProgram {
   // What a failed step was about, for the error message: {"mount /usr", …}.
   std::string describe_step(uint32_t index) const;
   bool is_exec_step(uint32_t index) const;
+  // The mounts that the supervisor opens, id-maps and sends, in this order (root only).
+  const std::vector<Step>& mapped_mounts() const { return mapped_mounts_; }
 
  private:
   friend class Compiler;
   ChildProgram program_{};
   uint64_t clone_flags_ = 0;
   std::deque<std::string> strings_;
-  std::vector<Step> init_steps_, enter_steps_;
+  std::vector<Step> init_steps_, enter_steps_, mapped_mounts_;
   std::vector<ChildLandlockRule> rules_;
   std::vector<const char*> candidates_, argv_, shell_argv_, environment_;
 };

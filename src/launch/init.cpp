@@ -39,6 +39,22 @@ static int reap(const ChildState& state) {
   }
 }
 
+// The supervisor's verdict: everything ends here, and is waited for, so that its use is accounted.
+[[noreturn]] static void end_everything(ChildState& state) {
+  long whom = state.program->own_pid_namespace ? -1 : -static_cast<long>(state.program_pid);
+  sys_call(SYS_kill, whom, long{SIGKILL});
+  int status = 0, program_status = SIGKILL;
+  for (;;) {
+    long pid = sys_call(SYS_wait4, -1L, &status, 0L, 0L);
+    if (pid == state.program_pid) program_status = status;
+    if (pid < 0 && pid != -EINTR) break;
+    if (pid == state.program_pid && !state.program->own_pid_namespace) break;
+  }
+  tell(state, MessageKind::kExited, program_status);
+  sys_call(SYS_exit_group, 0L);
+  __builtin_unreachable();
+}
+
 void run_init(ChildState& state) {
   const ChildProgram& program = *state.program;
   for (int fd : program.stdio)
@@ -56,6 +72,7 @@ void run_init(ChildState& state) {
       sys_call(SYS_exit_group, 0L);  // and with pid 1 the whole namespace
     }
     long number = sys_call(SYS_rt_sigtimedwait, &all, 0L, 0L, 8L);
+    if (number == kEndSignal) end_everything(state);
     // The program leads a process group of its own, as under a shell: all of it hears the signal.
     if (number > 0 && number != SIGCHLD)
       sys_call(SYS_kill, static_cast<long>(-state.program_pid), number);

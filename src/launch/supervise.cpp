@@ -23,6 +23,7 @@ namespace {
 
 // A program that writes this many times its output limit is flooding, not talking (T56).
 constexpr uint64_t kFloodFactor = 64;
+constexpr uint64_t kEndPatienceNs = 100000000;
 constexpr int kPatience = 3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
 
 class Supervisor {
@@ -58,8 +59,12 @@ class Supervisor {
     exec_guard_.add_to(polls_);
     add_streams();
     wait_for_events();
-    if (how_.limits.wall && !verdict_ && monotonic_ns() >= deadline_ns_)
-      decide(Status::kTimeout, "the time limit was reached");
+    if (has_deadline() && monotonic_ns() >= deadline_ns_) {
+      if (!verdict_)
+        decide(Status::kTimeout, "the time limit was reached");
+      else
+        cell_.kill();
+    }
     handle_events();
   }
 
@@ -73,7 +78,7 @@ class Supervisor {
 
   void wait_for_events() {
     timespec left{}, *timeout = nullptr;
-    if (how_.limits.wall && !verdict_) {
+    if (has_deadline()) {
       uint64_t now = monotonic_ns();
       uint64_t ns = deadline_ns_ > now ? deadline_ns_ - now : 0;
       left = {static_cast<time_t>(ns / 1000000000u), static_cast<long>(ns % 1000000000u)};
@@ -82,6 +87,8 @@ class Supervisor {
     if (::ppoll(polls_.data(), polls_.size(), timeout, nullptr) < 0)
       for (pollfd& one : polls_) one.revents = 0;
   }
+
+  bool has_deadline() const { return verdict_ || how_.limits.wall; }
 
   void handle_events() {
     if (control_open_ && events_of(polls_, cell_.control())) handle_control();
@@ -106,7 +113,9 @@ class Supervisor {
     if (verdict_) return;
     verdict_ = status;
     outcome_.reason = std::move(reason);
-    cell_.kill();
+    // Asked first, so that what the cell used is accounted; killed when that takes too long.
+    cell_.end();
+    deadline_ns_ = monotonic_ns() + kEndPatienceNs;
   }
 
   void handle_control() {
@@ -132,6 +141,7 @@ class Supervisor {
   void setup_failed(const ChildMessage& message) {
     if (verdict_) return;
     verdict_ = Status::kSetupError;
+    deadline_ns_ = monotonic_ns() + kEndPatienceNs;
     const CompiledProgram& compiled = cell_.compiled();
     SetupFailure failure = explain_setup_failure(compiled, message.step, message.value);
     outcome_.reason = std::move(failure.reason);

@@ -38,7 +38,8 @@ struct RootStepText {
     return fmt::format("private   {} (rw,nosuid,nodev, memory only)", s.path);
   }
   std::string operator()(const MountProc& s) const {
-    return fmt::format("proc      {} (own pid namespace, ro,nosuid,nodev,noexec)", s.target);
+    return fmt::format("proc      {} (own pid namespace, {},nosuid,nodev,noexec)", s.target,
+                       s.read_only ? "ro" : "rw");
   }
   std::string operator()(const MountDevpts& s) const {
     return fmt::format("devpts    {} (own instance)", s.target);
@@ -75,7 +76,8 @@ std::vector<std::string> describe(const Plan& plan) {
   auto add = [&](std::string line) { lines.push_back(std::move(line)); };
   add(fmt::format("clone     new namespaces: {}", namespaces_text(plan.namespaces)));
   if (plan.namespaces & CLONE_NEWUSER)
-    add(fmt::format("ids       uid {} and gid {} alone are mapped", plan.uid, plan.gid));
+    add(fmt::format("ids       uid {} and gid {} alone are mapped{}", plan.uid, plan.gid,
+                    plan.throwaway_ids ? ", to a throwaway number outside" : ""));
   if (!plan.root.empty())
     add(fmt::format("root      a tmpfs of {} bytes and {} inodes", plan.tmp_bytes, plan.tmp_inodes));
   for (const RootStep& step : plan.root) add(describe(step));

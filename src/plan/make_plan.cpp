@@ -90,12 +90,39 @@ static Result<void> check_tier(const Policy& policy, const HostFacts& facts) {
                       "use --tier process (the default) or --tier landlock");
 }
 
+constexpr uid_t kNestingId = 1000;
+constexpr size_t kMostMounts = 100;  // one message takes their descriptors to the cell
+
+static Result<void> choose_ids(const Policy& policy, const HostFacts& facts, Plan& plan) {
+  plan.uid = facts.uid;
+  plan.gid = facts.gid;
+  if (policy.mounts.size() > kMostMounts)
+    return Error::plain(fmt::format("{} mounts, {} is the most", policy.mounts.size(), kMostMounts),
+                        "mount a folder above them");
+  if (!facts.may_map_ids || !(plan.namespaces & CLONE_NEWUSER)) return {};
+  plan.throwaway_ids = facts.without_idmap.empty() && control_enabled("throwaway-ids");
+  // The kernel lets nobody map uid 0 of a namespace who had no CAP_SETFCAP in it
+  // (user_namespaces(7)), so a cell that may hold cells is not uid 0 inside.
+  if (plan.throwaway_ids && policy.has(GrantKind::kNestedNamespaces))
+    plan.uid = plan.gid = kNestingId;
+  if (facts.without_idmap.empty()) return {};
+  plan.degradations.push_back(
+      {"ids", fmt::format("{} lies on a filesystem without idmapped mounts", facts.without_idmap[0]),
+       "the cell's processes are the host's uid 0, though without any capability"});
+  // uid 0 of the host may write most of /proc/sys without a capability, and a nested cell needs a
+  // /proc that can be written.
+  if (policy.has(GrantKind::kNestedNamespaces))
+    return Error::plain(
+        fmt::format("cannot grant nested namespaces to root here: {} lies on a filesystem without "
+                    "idmapped mounts", facts.without_idmap[0]),
+        "run caisson as an ordinary user, or from another folder");
+  return {};
+}
+
 Result<Plan> make_plan(const Policy& policy, const Command& command, const HostFacts& facts) {
   TRY(check_tier(policy, facts));
   Plan plan;
   plan.tier = policy.tier;
-  plan.uid = facts.uid;
-  plan.gid = facts.gid;
   plan.hostname = policy.hostname;
   plan.exec = policy.exec;
   plan.terminal = policy.terminal;
@@ -110,7 +137,8 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
   if (policy.tier == Tier::kProcess) {
     plan.namespaces = choose_namespaces(policy);
     plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
-    plan.root = plan_root(policy, facts);
+    TRY(choose_ids(policy, facts, plan));
+    plan.root = plan_root(policy, facts, plan.uid, plan.gid);
   } else {
     note_landlock_tier_limits(plan);
   }

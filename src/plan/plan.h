@@ -43,7 +43,7 @@ struct BindHost {
   bool below_user_mount = false;       // the target lies in a folder whose content nobody has read
 };
 struct BindOwn { std::string path; };            // a writable window onto the private tmpfs
-struct MountProc { std::string target; };
+struct MountProc { std::string target; bool read_only = true; };
 struct MountDevpts { std::string target; };
 struct MaskPath { std::string path; bool is_directory = false; };  // an empty thing over it, if it is there
 using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, MountProc,
@@ -80,8 +80,11 @@ enum class Filter { kStandard, kNested, kNoSockets };  // seccomp/: one array of
 struct Plan {
   Tier tier = Tier::kProcess;
   uint64_t namespaces = 0;  // CLONE_NEW…
-  uid_t uid = 0;
+  uid_t uid = 0;  // inside
   gid_t gid = 0;
+  // Started by root: inside it is uid 0 (or kNestingId), outside it is a number that owns nothing; the mounts
+  // of the policy are id-mapped, so that what root owns there stays its own.
+  bool throwaway_ids = false;
   uint64_t tmp_bytes = 0, tmp_inodes = 0;
   std::vector<RootStep> root;
   bool bring_up_loopback = false;

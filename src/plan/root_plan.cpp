@@ -45,7 +45,8 @@ constexpr ProcMask kProcMasks[] = {
 
 class RootBuilder {
  public:
-  RootBuilder(const Policy& policy, const HostFacts& facts) : policy_(policy), facts_(facts) {}
+  RootBuilder(const Policy& policy, const HostFacts& facts, uid_t uid, gid_t gid)
+      : policy_(policy), facts_(facts), uid_(uid), gid_(gid) {}
 
   std::vector<RootStep> build() {
     system_folders();
@@ -123,13 +124,13 @@ class RootBuilder {
   }
 
   std::string own_passwd_line() const {
-    if (facts_.uid == 0 || facts_.uid == 65534) return {};
-    return fmt::format("{}:x:{}:{}:{}:/tmp:/bin/sh\n", user_name(), facts_.uid, facts_.gid,
+    if (uid_ == 0 || uid_ == 65534) return {};
+    return fmt::format("{}:x:{}:{}:{}:/tmp:/bin/sh\n", user_name(), uid_, gid_,
                        user_name());
   }
   std::string own_group_line() const {
-    if (facts_.gid == 0 || facts_.gid == 65534) return {};
-    return fmt::format("{}:x:{}:\n", user_name(), facts_.gid);
+    if (gid_ == 0 || gid_ == 65534) return {};
+    return fmt::format("{}:x:{}:\n", user_name(), gid_);
   }
   std::string user_name() const {
     for (const auto& [name, value] : policy_.environment)
@@ -157,8 +158,11 @@ class RootBuilder {
   void proc() {
     directory("/proc");
     directory("/run");  // stays empty: what masks a folder is a view of it
-    add(MountProc{"/proc"});
-    if (!control_enabled("proc-masks")) return;
+    // A user namespace inside the cell writes its id maps through /proc, and the kernel lets it mount
+    // a proc of its own only where no part of the outer one is hidden (mount_too_revealing).
+    bool nested = policy_.has(GrantKind::kNestedNamespaces);
+    add(MountProc{"/proc", !nested});
+    if (nested || !control_enabled("proc-masks")) return;
     for (const ProcMask& mask : kProcMasks)
       add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
   }
@@ -170,8 +174,15 @@ class RootBuilder {
       add(BindOwn{path});
     }
     directory("/var");
-    add(MakeLink{"/var/tmp", "/tmp"});
-    add(MakeLink{"/var/run", "/run"});
+    link_unless_mounted("/var/tmp", "/tmp");
+    link_unless_mounted("/var/run", "/run");
+  }
+
+  // A mount of the policy that lies there needs a folder in its place.
+  void link_unless_mounted(const std::string& path, const char* target) {
+    for (const Mount& mount : policy_.mounts)
+      if (mount.target.starts_with(path)) return;
+    if (made_.insert(path).second) add(MakeLink{path, target});
   }
 
   void user_links() {
@@ -204,14 +215,17 @@ class RootBuilder {
 
   const Policy& policy_;
   const HostFacts& facts_;
+  uid_t uid_;
+  gid_t gid_;
   std::vector<RootStep> steps_;
   std::set<std::string> made_;
 };
 
 }  // namespace
 
-std::vector<RootStep> plan_root(const Policy& policy, const HostFacts& facts) {
-  return RootBuilder(policy, facts).build();
+std::vector<RootStep> plan_root(const Policy& policy, const HostFacts& facts, uid_t uid,
+                                gid_t gid) {
+  return RootBuilder(policy, facts, uid, gid).build();
 }
 
 }  // namespace caisson

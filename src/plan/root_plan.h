@@ -14,6 +14,7 @@ namespace caisson {
 std::span<const std::string_view> system_folder_names();
 std::span<const std::string_view> system_etc_names();
 
-std::vector<RootStep> plan_root(const Policy&, const HostFacts&);
+// `uid` and `gid` are the program's, inside.
+std::vector<RootStep> plan_root(const Policy&, const HostFacts&, uid_t uid, gid_t gid);
 
 }  // namespace caisson

@@ -277,8 +277,8 @@ Result<void> apply_policy_json(Settings& settings, std::string_view text,
   if (trim(text).empty())
     return Error::plain(fmt::format("{}: the file is empty", name), "{} is a policy");
   json::parse_options options;
-  options.max_depth =
-      kMaxDepth;  // the parser recurses: a file of brackets must not find the stack's end
+  // The parser recurses: a file of brackets must not find the end of the stack.
+  options.max_depth = kMaxDepth;
   options.allow_comments = true;
   options.allow_trailing_commas = true;
   json::basic_parser<Reader> parser(options, settings, name);

@@ -349,6 +349,16 @@ TEST(Environment, TakesWhatAPersonPassesAndSets) {
   EXPECT_EQ(World().flags({"--env-pass", "NOPE"}).error(), "--env-pass: NOPE is not set here");
 }
 
+TEST(Environment, HasToFitIntoExecve) {
+  World one;
+  one.caller.environment["BIG"] = std::string(130 * 1024, 'x');
+  EXPECT_NE(one.flags({"--env-pass", "BIG"}).error().find("too long for execve"),
+            std::string::npos);
+  World many;
+  for (char c = 'A'; c < 'K'; ++c) many.flags({"--env", c + ("=" + std::string(120 * 1024, 'x'))});
+  EXPECT_EQ(many.error(), "the cell's environment is larger than 1 MiB");
+}
+
 TEST(Grants, HaveANameAndAReason) {
   World world;
   world.policy_file(R"({"grants":{"network":"to install packages"}})");

@@ -100,7 +100,7 @@ Result<AuditTail> broken_tail(int file, const char* reason, const std::optional<
 
 // The head's entry is in its place and there is more behind it: what a killed writer left.
 Result<AuditTail> mended_tail(int file, const AuditHead& head, uint64_t size) {
-  if (size - head.end > kMaxCut)
+  if (size - head.end >= kMaxCut)
     return broken_tail(file, "foreign bytes behind the end", head, size);
   std::string bytes = TRY(read_at(file, head.end, size - head.end));
   ChainWalk walk(head);

@@ -65,8 +65,10 @@ std::string hex(const std::string& text) {
 }
 
 static bool fill_answer(const std::string& line, Answer& answer) {
+  size_t start = line.find("{\"probe\"");  // a terminal may have echoed something before it
+  if (start == std::string::npos) return false;
   json::error_code error;
-  json::value value = json::parse(line, error);
+  json::value value = json::parse(line.substr(start), error);
   if (error || !value.is_object() || !value.as_object().contains("probe")) return false;
   const json::object& said = value.as_object();
   answer.error = static_cast<int>(said.at("errno").as_int64());

@@ -44,9 +44,9 @@ TEST(Environment, T25_AValueOnTheCommandLineDoesNotStayWithPidOne) {
 
 TEST(Environment, T25_ASiblingInAnotherCellIsNotThere) {
   Secret secret;
-  Process sibling(exec_line({"/probe/probe", "wait", "30", "sibling"},
-                            {"--env-pass", "CALLER_TOKEN"}),
-                  secret.how);
+  Process sibling(
+      exec_line({"/probe/probe", "wait", "30", "sibling"}, {"--env-pass", "CALLER_TOKEN"}),
+      secret.how);
   ASSERT_TRUE(sibling.wait_for_output("ready"));
   EXPECT_TRUE(refused(in_cell({"hunt", hex(secret.value)})));
 }
@@ -75,9 +75,9 @@ TEST(Environment, T25_OnlyAShortListIsSet) {
   for (const std::string& line : lines(outcome.out)) {
     std::string name = line.substr(0, line.find('='));
     bool known = name.starts_with("LC_") || name.starts_with("XDG_");
-    for (const char* word : {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TERM", "TZ",
-                             "SHELL", "TMPDIR", "PWD", "HOSTNAME", "COLORTERM", "NO_COLOR",
-                             "CAISSON", "CAISSON_CELL"})
+    for (const char* word :
+         {"PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TERM", "TZ", "SHELL", "TMPDIR",
+          "PWD", "HOSTNAME", "COLORTERM", "NO_COLOR", "SANDBOX_RUNTIME"})
       known |= name == word;
     EXPECT_TRUE(known) << line;
   }

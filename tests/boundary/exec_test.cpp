@@ -1,5 +1,5 @@
-// Claim: what may be executed is decided by the kernel, not by names; and no program gains rights by
-// being executed.
+// Claim: what may be executed is decided by the kernel, not by names; and no program gains rights
+// by being executed.
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -75,8 +75,9 @@ TEST(Exec, T26_NoExecFindsTheProgramInPathAndSaysWhatItRefused) {
 TEST(Exec, T27_ACopyUnderAnotherNameGainsNothing) {
   TempFolder host;
   write_file(host / "secret", "of the host");
-  Outcome outcome = run_cell({"/bin/sh", "-c", "cp /probe/probe /tmp/innocent && /tmp/innocent read " +
-                                                   (host / "secret")});
+  Outcome outcome =
+      run_cell({"/bin/sh", "-c",
+                "cp /probe/probe /tmp/innocent && /tmp/innocent read " + (host / "secret")});
   EXPECT_TRUE(refused(parse_answer(outcome)));
   EXPECT_TRUE(worked(on_host({"read", host / "secret"})));
 }
@@ -131,8 +132,9 @@ TEST_F(SetId, T30_NoSetIdBitCanBePlantedForLater) {
 }
 
 TEST_F(SetId, T30_TheSetIdProgramsOfTheSystemGiveNothing) {
-  Outcome outcome = run_cell({"/bin/sh", "-c", "for one in su mount passwd newgrp; do "
-                                               "command -v $one && ls -ln $(command -v $one); done"});
+  Outcome outcome = run_cell({"/bin/sh", "-c",
+                              "for one in su mount passwd newgrp; do "
+                              "command -v $one && ls -ln $(command -v $one); done"});
   ASSERT_TRUE(outcome.out.find("su") != std::string::npos);
   EXPECT_TRUE(worked(in_cell({"stat", "/usr/bin/su"})));
   EXPECT_NE(in_cell({"read", "/proc/self/status"}).detail.find("NoNewPrivs:\t1"),

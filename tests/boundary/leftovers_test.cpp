@@ -39,7 +39,8 @@ std::set<std::string> cgroups_of(pid_t pid) {
     std::string names = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
     if (path.find("caisson") == std::string::npos) continue;
     std::string base = names.empty() ? "" : "/" + names.substr(names.find('=') + 1);
-    for (const std::string& root : {std::string("/sys/fs/cgroup") + base, std::string("/sys/fs/cgroup/unified")})
+    for (const std::string& root :
+         {std::string("/sys/fs/cgroup") + base, std::string("/sys/fs/cgroup/unified")})
       if (exists(root + path)) folders.insert(root + path);
   }
   return folders;
@@ -56,7 +57,8 @@ struct Running {
   // The program's process in the cell, once it has been executed.
   pid_t program() const {
     for (pid_t pid : processes_with(marker))
-      if (read_file("/proc/" + std::to_string(pid) + "/cmdline").starts_with("/probe/probe")) return pid;
+      if (read_file("/proc/" + std::to_string(pid) + "/cmdline").starts_with("/probe/probe"))
+        return pid;
     return 0;
   }
   bool gone() const { return processes_with(marker).empty(); }
@@ -95,8 +97,10 @@ TEST(Leftovers, T29_AnOrdinaryEndLeavesNothingEither) {
 TEST(Leftovers, T29_ATimeoutEndsEverything) {
   const std::string marker = random_word();
   Outcome outcome = run_cell({"/bin/sh", "-c",
-                              "/probe/probe daemon 60 " + marker + " fork keep-output; "
-                              "exec /probe/probe sleep-long 60 " + marker},
+                              "/probe/probe daemon 60 " + marker +
+                                  " fork keep-output; "
+                                  "exec /probe/probe sleep-long 60 " +
+                                  marker},
                              {"--timeout", "500ms"});
   EXPECT_TRUE(ended_with(outcome, 124));
   EXPECT_FALSE(outcome.held_open);

@@ -12,7 +12,8 @@ TEST(Namespaces, T19_T31_EachOfTheSevenIsTheCellsOwn) {
     ASSERT_TRUE(worked(inside)) << kind;
     ASSERT_TRUE(worked(outside)) << kind;
     EXPECT_NE(inside.detail, outside.detail) << kind;
-    EXPECT_EQ(on_host({"ns", "self", kind}).detail, outside.detail) << kind;  // control: it is stable
+    EXPECT_EQ(on_host({"ns", "self", kind}).detail, outside.detail)
+        << kind;  // control: it is stable
   }
 }
 
@@ -68,7 +69,9 @@ TEST(Namespaces, T13_EveryMountIsNodevButTheDevicesThemselves) {
                      one.target == "/dev/full" || one.target == "/dev/random" ||
                      one.target == "/dev/urandom" || one.target == "/dev/tty" ||
                      one.target == "/dev/pts" || one.target.starts_with("/proc/");
-    if (!is_device) EXPECT_TRUE(one.has("nodev")) << one.all;
+    if (!is_device) {
+      EXPECT_TRUE(one.has("nodev")) << one.all;
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// Claim: no process outside the cell, and not its own pid 1, can be traced, read, robbed or signalled.
+// Claim: no process outside the cell, and not its own pid 1, can be traced, read, robbed or
+// signalled.
 #include <errno.h>
 
 #include "cell.h"
@@ -7,8 +8,8 @@ namespace caisson::boundary {
 namespace {
 
 const std::vector<Words>& attacks() {
-  static const std::vector<Words> all = {{"ptrace"}, {"vm-read"}, {"vm-write"}, {"open-mem"},
-                                         {"take-fd"}};
+  static const std::vector<Words> all = {
+      {"ptrace"}, {"vm-read"}, {"vm-write"}, {"open-mem"}, {"take-fd"}};
   return all;
 }
 
@@ -31,7 +32,8 @@ TEST(Peers, T24_TheSupervisorAndOtherCellsAreNotThere) {
   Process other(exec_line({"/probe/probe", "wait", "30", marker}));
   ASSERT_TRUE(other.wait_for_output("ready"));
   std::vector<pid_t> targets = processes_with(marker);
-  ASSERT_GE(targets.size(), 2u);  // the supervisor, whose command line has the word too, and its cell
+  ASSERT_GE(targets.size(),
+            2u);  // the supervisor, whose command line has the word too, and its cell
   for (pid_t target : targets) {
     for (const Words& attack : attacks())
       EXPECT_TRUE(refused(in_cell(aimed(attack, std::to_string(target))))) << attack[0];
@@ -40,9 +42,11 @@ TEST(Peers, T24_TheSupervisorAndOtherCellsAreNotThere) {
   }
 }
 
-// With the tracing calls that a debugger needs refused, two processes of one cell are apart as well.
+// With the tracing calls that a debugger needs refused, two processes of one cell are apart as
+// well.
 TEST(Peers, T24_ASiblingInTheCellCannotBeRobbedBySystemCalls) {
-  for (const Words& attack : {Words{"ptrace"}, Words{"vm-read"}, Words{"vm-write"}, Words{"take-fd"}})
+  for (const Words& attack :
+       {Words{"ptrace"}, Words{"vm-read"}, Words{"vm-write"}, Words{"take-fd"}})
     EXPECT_TRUE(refused_with(in_cell(aimed(attack, "child")), {EPERM, ENOSYS})) << attack[0];
 }
 

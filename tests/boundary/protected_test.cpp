@@ -40,8 +40,8 @@ TEST(Protected, T05_ANameThatIsMissingCannotBeMadeLater) {
 TEST(Protected, T05_AMountSourceThatIsMissingStopsTheCell) {
   Workspace one;
   Words missing = mount(one.folder / "nowhere", "/workspace/nowhere", "ro");
-  Outcome outcome = run_cell({"/probe/probe", "create", "/workspace/ran", "x"},
-                             one.writable() + missing);
+  Outcome outcome =
+      run_cell({"/probe/probe", "create", "/workspace/ran", "x"}, one.writable() + missing);
   EXPECT_TRUE(ended_with(outcome, 125));
   EXPECT_NE(outcome.err.find("nowhere"), std::string::npos) << outcome.err;
   EXPECT_FALSE(exists(one.folder / "ran"));
@@ -61,18 +61,22 @@ TEST(Protected, T06_EverySpellingOfTheNameIsTheSamePlace) {
   }
   // These name nothing on a filesystem that tells cases and bytes apart.
   for (const char* name : {"/workspace/PROTECTED/keep", "/workspace/protected/keep/",
-                           "/workspace/protected/ke\xcc\x81" "ep"})
+                           "/workspace/protected/ke\xcc\x81"
+                           "ep"})
     EXPECT_TRUE(refused(in_cell({"write", name, "changed"}, one.guarded()))) << name;
 }
 
 TEST(Protected, T06_TheTargetOfAMountMayBeSpeltInManyWays) {
   Workspace one;
-  for (const char* target : {"/workspace/protected/", "/workspace//protected", "//workspace/protected",
-                             "/workspace/./protected", "/workspace/parent/../protected"}) {
+  for (const char* target :
+       {"/workspace/protected/", "/workspace//protected", "//workspace/protected",
+        "/workspace/./protected", "/workspace/parent/../protected"}) {
     Outcome outcome = run_cell({"/probe/probe", "write", "/workspace/protected/keep", "changed"},
                                one.writable() + mount(one.folder / "protected", target, "ro"));
     // Either it is refused as a target, or it protects.
-    if (outcome.code != 125) EXPECT_TRUE(refused(parse_answer(outcome))) << target;
+    if (outcome.code != 125) {
+      EXPECT_TRUE(refused(parse_answer(outcome))) << target;
+    }
     EXPECT_TRUE(one.untouched()) << target;
   }
 }
@@ -88,12 +92,13 @@ TEST(Protected, T06_ALinkToTheSourceProtectsWhatItPointsTo) {
 
 TEST(Protected, T07_ItCannotBeRenamedExchangedOrRemoved) {
   Workspace one;
-  const Words moves[] = {{"rename", "/workspace/protected", "/workspace/moved"},
-                         {"exchange", "/workspace/protected", "/workspace/parent"},
-                         {"rename", "/workspace/protected/keep", "/workspace/moved"},
-                         {"rename", "/workspace/parent/protected/keep", "/workspace/protected/keep"},
-                         {"unlink", "/workspace/protected/keep"},
-                         {"link", "/workspace/protected/keep", "/workspace/alias"}};
+  const Words moves[] = {
+      {"rename", "/workspace/protected", "/workspace/moved"},
+      {"exchange", "/workspace/protected", "/workspace/parent"},
+      {"rename", "/workspace/protected/keep", "/workspace/moved"},
+      {"rename", "/workspace/parent/protected/keep", "/workspace/protected/keep"},
+      {"unlink", "/workspace/protected/keep"},
+      {"link", "/workspace/protected/keep", "/workspace/alias"}};
   for (const Words& move : moves) {
     EXPECT_TRUE(refused(in_cell(move, one.guarded()))) << move[0] << " " << move[1];
     EXPECT_TRUE(one.untouched()) << move[0] << " " << move[1];
@@ -104,8 +109,8 @@ TEST(Protected, T07_ItCannotBeRenamedExchangedOrRemoved) {
   }
 }
 
-// A mount follows its folder when a parent is renamed; the name is then free for another file, which
-// the host would find where it looks for the protected one.
+// A mount follows its folder when a parent is renamed; the name is then free for another file,
+// which the host would find where it looks for the protected one.
 TEST(Protected, T07_RenamingAParentDoesNotFreeTheName) {
   Workspace one;
   const Words attack = {"/bin/sh", "-c",
@@ -126,7 +131,8 @@ TEST(Protected, T08_NoHardLinkLeadsFromOneMountToAnother) {
   Words both = mount(host / "a", "/a", "rw") + mount(host / "b", "/b", "rw");
   EXPECT_TRUE(refused_with(in_cell({"link", "/a/file", "/b/alias"}, both), {EXDEV, EPERM, EACCES}));
   EXPECT_TRUE(refused(in_cell({"rename", "/a/file", "/b/moved"}, both)));
-  EXPECT_TRUE(worked(in_cell({"link", "/a/file", "/a/alias"}, both)));  // within one: an ordinary link
+  EXPECT_TRUE(
+      worked(in_cell({"link", "/a/file", "/a/alias"}, both)));  // within one: an ordinary link
   EXPECT_TRUE(worked(on_host({"link", host / "a/file", host / "b/alias"})));
 }
 

@@ -25,7 +25,9 @@ class Flipper {
   long flips() const { return flips_; }
 
  private:
-  void exchange() { ::renameat2(AT_FDCWD, one_.c_str(), AT_FDCWD, other_.c_str(), RENAME_EXCHANGE); }
+  void exchange() {
+    ::renameat2(AT_FDCWD, one_.c_str(), AT_FDCWD, other_.c_str(), RENAME_EXCHANGE);
+  }
   void flip() {
     while (!stop_) {
       exchange();
@@ -71,9 +73,7 @@ TEST(Race, T03_T04_AParentThatTurnsIntoALinkNeverSmugglesAnotherSourceIn) {
   Seen harmless = look(stage);
   ASSERT_EQ(harmless.content, "slot");
   content_of[harmless.digest] = "slot";
-  {
-    Flipper once(stage.folder / "slot", stage.folder / "swap");
-  }
+  { Flipper once(stage.folder / "slot", stage.folder / "swap"); }
   ASSERT_EQ(::renameat2(AT_FDCWD, (stage.folder / "slot").c_str(), AT_FDCWD,
                         (stage.folder / "swap").c_str(), RENAME_EXCHANGE),
             0);
@@ -105,8 +105,8 @@ TEST(Race, T03_ATargetThatTurnsIntoALinkDoesNotMoveTheMount) {
   make_folder(host / "other");
   write_file(host / "ws/protected/keep", "as it was");
   ASSERT_EQ(::symlink("/usr/lib", (host / "swap").c_str()), 0);
-  Words options = Words{"--workspace", host / "ws"} +
-                  mount(host / "other", "/workspace/protected", "ro");
+  Words options =
+      Words{"--workspace", host / "ws"} + mount(host / "other", "/workspace/protected", "ro");
   const std::string usr = in_cell({"list", "/usr/lib"}).detail;
   Flipper flipper(host / "ws/protected", host / "swap");
   for (int i = 0; i < 60; ++i) {
@@ -129,26 +129,26 @@ TEST(Race, T03_ATargetThatIsALinkInAWritableFolderIsNotFollowed) {
   make_folder(host / "other");
   write_file(host / "other/marker", "of the mount");
   ASSERT_EQ(::symlink("/usr/lib", (host / "ws/link").c_str()), 0);
-  Outcome outcome = run_cell({"/probe/probe", "read", "/usr/lib/marker"},
-                             Words{"--workspace", host / "ws"} +
-                                 mount(host / "other", "/workspace/link", "ro"));
+  Outcome outcome =
+      run_cell({"/probe/probe", "read", "/usr/lib/marker"},
+               Words{"--workspace", host / "ws"} + mount(host / "other", "/workspace/link", "ro"));
   if (outcome.code != 125) {
     EXPECT_TRUE(refused(parse_answer(outcome)));
   }
   // Control: a real folder in its place is mounted on.
   make_folder(host / "ws/real");
-  EXPECT_TRUE(worked(in_cell({"read", "/workspace/real/marker"},
-                             Words{"--workspace", host / "ws"} +
-                                 mount(host / "other", "/workspace/real", "ro"))));
+  EXPECT_TRUE(worked(
+      in_cell({"read", "/workspace/real/marker"},
+              Words{"--workspace", host / "ws"} + mount(host / "other", "/workspace/real", "ro"))));
 }
 
-// The masks of /proc are made while the cell starts; a hundred cells in a row never show one open.
+// The masks of /proc are made while the cell starts; forty in a row never show one open.
 TEST(Race, T20_NoCellIsSeenWithoutItsMasks) {
   for (int i = 0; i < 40; ++i) {
-    Answer answer = in_cell({"read", "/proc/kcore"});
+    Answer answer = in_cell({"read", "/proc/interrupts"});
     EXPECT_TRUE(answer.error != 0 || answer.detail.empty());
   }
-  EXPECT_TRUE(worked(on_host({"stat", "/proc/kcore"})));
+  EXPECT_TRUE(worked(on_host({"read", "/proc/interrupts"})));
 }
 
 }  // namespace

