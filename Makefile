@@ -1,0 +1,47 @@
+# Two commands: `make run` and `make test`. Each installs what it needs first (Debian packages, with
+# sudo when not root), builds, and does its work.
+SHELL := /bin/bash
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+CAISSON := build/release/caisson
+
+.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-bench deps-fuzz
+.DEFAULT_GOAL := build
+
+deps-build deps-test deps-bench deps-fuzz: deps-%:
+	@tools/install-packages $*
+
+build: deps-build
+	@cmake --preset release >/dev/null
+	@cmake --build build/release -j $(JOBS) --target caisson
+
+run: build
+	@tools/demo $(CAISSON)
+
+test: deps-test build
+	@tools/run-tests
+
+bench: deps-bench build
+	@cmake --build build/release -j $(JOBS)
+	@bench/run
+
+install: build
+	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
+
+uninstall:
+	rm -f "$(DESTDIR)$(PREFIX)/bin/caisson" "$(DESTDIR)$(PREFIX)/bin/sandbox-runtime"
+
+fuzz: deps-fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz -j $(JOBS)
+	@tests/fuzz/run
+
+format:
+	@git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format -i
+
+lint:
+	@git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format --dry-run --Werror
+	@tools/lint
+
+clean:
+	rm -rf build
