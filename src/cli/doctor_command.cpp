@@ -1,5 +1,4 @@
 // caisson doctor: what this host can enforce, and the exact fix for what it can't.
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <fmt/format.h>

@@ -8,7 +8,6 @@
 
 #include <cmath>
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -16,12 +15,15 @@
 #include "cli/job.h"
 #include "cli/output.h"
 #include "cli/result_json.h"
+#include "host/cgroup_probe.h"
 #include "launch/cell.h"
 #include "launch/cgroup_names.h"
 #include "launch/supervise.h"
 #include "policy/resolve.h"
 #include "run/audit.h"
+#include "run/audit_encode.h"
 #include "sys/monotonic.h"
+#include "sys/systemd_scope.h"
 
 namespace caisson {
 
@@ -54,6 +56,7 @@ class Execution {
 
   int run() {
     say_notes();
+    ask_for_delegation();
     Result<Plan> plan = make_plan(job_.policy, job_.command, job_.facts);
     if (!plan) return setup_error(plan.error());
     plan_ = std::move(*plan);
@@ -71,6 +74,18 @@ class Execution {
   }
   void say(const std::string& line) const {
     write_all(STDERR_FILENO, "caisson: " + printable(line) + "\n");
+  }
+
+  // cgroup v2 in a login session: systemd's user manager gives a scope of our own for the asking. When
+  // it doesn't, the plan says what can't be limited.
+  void ask_for_delegation() {
+    const CgroupFacts& cgroup = job_.facts.cgroup;
+    if (!cgroup.slots.empty() || cgroup.user_manager.empty() || job_.flags.dry_run) return;
+    if (Result<void> entered = enter_delegated_scope(cgroup.user_manager, ::getpid()); !entered) {
+      if (job_.flags.verbosity) say(entered.error().what);
+      return;
+    }
+    job_.facts.cgroup = probe_cgroups();
   }
 
   int dry_run() const {
@@ -180,7 +195,7 @@ class Execution {
     out["denials"] = denials_json(outcome);
     out["policy_digest"] = digest_;
     out["audit_id"] = audit_id_;
-    write_all(STDOUT_FILENO, json::serialize(out) + "\n");
+    write_all(STDOUT_FILENO, encode_event(out, SIZE_MAX) + "\n");
   }
 
   int setup_error(const Error& error) {
@@ -229,7 +244,7 @@ int exec_command(std::span<const std::string> args, const ProcessStart& start) {
       json::object out{{"stdout", ""}, {"stderr", ""}, {"returncode", kOwnError}, {"success", false},
                        {"status", "setup_error"}, {"reason", job.error().what},
                        {"hint", job.error().hint}};
-      write_all(STDOUT_FILENO, json::serialize(out) + "\n");
+      write_all(STDOUT_FILENO, encode_event(out, SIZE_MAX) + "\n");
     }
     return report(job.error());
   }

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/result_json.h"
 #include "policy/resolve.h"
+#include "run/audit_encode.h"
 
 namespace caisson {
 
@@ -60,7 +61,7 @@ std::string as_json(const Job& job, const Plan& plan) {
                    {"plan", std::move(steps)},
                    {"limits", limits_json(plan.limits, plan.enforcement)},
                    {"degradations", degradations_json(plan.degradations)}};
-  return json::serialize(out) + "\n";
+  return encode_event(out, SIZE_MAX) + "\n";
 }
 
 void add_mounts(std::string& text, const Policy& policy) {

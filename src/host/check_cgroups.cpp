@@ -84,6 +84,8 @@ Lines container_cgroup_fix(ContainerKind kind) {
 }
 
 Lines fix(const DeepFacts& facts) {
+  if (facts.inside_cell)
+    return {"# a cell is given none; the limits of the outer one hold for all"};
   if (facts.cgroups_read_only && facts.container != ContainerKind::kNone)
     return container_cgroup_fix(facts.container);
   switch (facts.host.cgroup.version) {
@@ -94,7 +96,12 @@ Lines fix(const DeepFacts& facts) {
     case Version::kNone:
       break;
   }
-  return {"sudo mount -t cgroup2 none /sys/fs/cgroup"};
+  return {"sudo mount -t cgroup2 none /sys/fs/cgroup",
+          "# or, where v1 holds the controllers, each by itself:",
+          "for name in memory pids cpu; do",
+          "  sudo mkdir -p /sys/fs/cgroup/$name",
+          "  sudo mount -t cgroup -o $name none /sys/fs/cgroup/$name",
+          "done"};
 }
 
 std::string by_cgroup(const DeepFacts& facts, const CgroupSlot& slot) {

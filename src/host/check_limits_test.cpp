@@ -93,6 +93,12 @@ TEST(Delegation, InAContainerIsTheEnginesBusiness) {
   EXPECT_TRUE(has(fix_of(look(docker_default(), "memory limit")), "docker run --cgroupns=private"));
 }
 
+TEST(Delegation, InACellIsLeftToTheOuterOne) {
+  DeepFacts facts = without_cgroups(Version::kNone, "the memory cgroup hierarchy is not mounted");
+  facts.inside_cell = true;
+  EXPECT_TRUE(has(fix_of(look(facts, "memory limit")), "the outer one"));
+}
+
 TEST(Swap, ThatDoesNotCountIsAWayAroundTheMemoryLimit) {
   DeepFacts facts = fine_host();
   facts.swap = {true, false};

@@ -1,7 +1,5 @@
 #include <errno.h>
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/error.h"

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "host/checks.h"
 
 namespace caisson {
@@ -62,7 +63,7 @@ Explanation explain_limits(Refusal refusal, const DeepFacts& facts) {
     case Refusal::kNotInKernel:
       return {"this kernel has none", {"# boot a kernel with CONFIG_USER_NS=y"}};
     default:
-      return {"the kernel gives no reason that is known here", {}};
+      return {"no setting explains it", {}};
   }
 }
 
@@ -100,8 +101,9 @@ Explanation explain(Refusal refusal, const DeepFacts& facts) {
       return {"our uid or gid has no name in our own user namespace",
               {"# whoever made that namespace must map both (newuidmap(1), newgidmap(1))"}};
     case Refusal::kUnknown:
-      return {"the kernel gives no reason that is known here",
-              {"# a security module may have written one down:", "sudo dmesg | tail"}};
+      return {"no setting explains it",
+              {"# a security module may have written the reason down:", "sudo dmesg | tail",
+               "# without one there, it is a chroot: the kernel makes none inside"}};
     default:
       return explain_rules(refusal, facts);
   }
@@ -144,8 +146,9 @@ void check_user_namespaces(const DeepFacts& facts, Checks& checks) {
                     std::move(why.fix)});
 }
 
-// Globs of apparmor.d(5) in a path, and what would end the quotes, stand for themselves.
+// Quoted when it has to be; patterns of apparmor.d(5) in a path stand for themselves.
 static std::string apparmor_path(const std::string& path) {
+  if (shell_quote(path) == path) return path;
   std::string quoted = "\"";
   for (char c : path) {
     if (std::string_view("*?[]{}^\"\\").find(c) != std::string_view::npos) quoted += '\\';

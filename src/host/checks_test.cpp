@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "base/text.h"
 #include "host/fake_facts.h"
 
@@ -58,8 +56,7 @@ TEST(UserNamespaces, UbuntusRestrictionIsToldWithTheProfileForThisBinary) {
   EXPECT_TRUE(has(check.found, "kernel.apparmor_restrict_unprivileged_userns is 1"));
   EXPECT_TRUE(has(check.found, "write /proc/self/uid_map: Operation not permitted"));
   std::string fix = fix_of(check);
-  EXPECT_TRUE(
-      has(fix, "profile caisson \"/usr/local/bin/caisson\" flags=(unconfined) {\n  userns,"));
+  EXPECT_TRUE(has(fix, "profile caisson /usr/local/bin/caisson flags=(unconfined) {\n  userns,"));
   EXPECT_TRUE(has(fix, "sudo apparmor_parser -r /etc/apparmor.d/caisson"));
   EXPECT_FALSE(has(fix, "is not root's"));
 }

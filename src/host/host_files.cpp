@@ -39,8 +39,10 @@ std::optional<std::string> RealHostFiles::read(const std::string& path, size_t l
   UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info;
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  // As much as it claims to hold and one more, so that the usual file takes one read and no growing.
-  std::string content(std::min<size_t>(limit, static_cast<size_t>(info.st_size) + 1), '\0');
+  // As much as it claims to hold and one more, so that the usual file takes one read and no growing;
+  // what /proc claims is 0, and some of its files answer the first read only.
+  size_t expected = std::max<size_t>(static_cast<size_t>(info.st_size) + 1, 4096);
+  std::string content(std::min(limit, expected), '\0');
   size_t size = 0;
   while (size < limit) {
     if (size == content.size()) content.resize(std::min(limit, size * 2 + 1));

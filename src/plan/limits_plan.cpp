@@ -41,7 +41,8 @@ class LimitPlanner {
   }
 
   void always() {
-    rlimit(RLIMIT_CORE, "core", 0);  // a core dump would be the host's core_pattern at work (T23)
+    // Not 0: a core_pattern that is a pipe stops at exactly 1 (core(5)), and the filter keeps it so.
+    rlimit(RLIMIT_CORE, "core", 1);
     rlimit(RLIMIT_NOFILE, "nofile", limits_.files);
     rlimit(RLIMIT_FSIZE, "fsize", limits_.file_bytes);
     rlimit(RLIMIT_RTPRIO, "rtprio", 0);  // T63
@@ -108,6 +109,9 @@ class LimitPlanner {
       held_by("pids", cgroup_name());
       return {};
     }
+    // The host's uid 0 is never counted.
+    if (facts_.uid == 0 && !plan_.throwaway_ids)
+      return weaker("pids", "the number of processes is not limited", "none");
     // Since Linux 5.14 RLIMIT_NPROC counts per user namespace, so this counts the cell alone.
     rlimit(RLIMIT_NPROC, "nproc", with_init);
     held_by("pids", "rlimit");
@@ -122,7 +126,6 @@ class LimitPlanner {
     }
     if (use_controller("cpu")) {
       uint64_t quota = uint64_t{limits_.cpu_millis} * kCpuPeriodMicros / 1000;
-      cgroup_file("cpu", "cpu.cfs_period_us", nullptr, std::to_string(kCpuPeriodMicros));
       cgroup_file("cpu", "cpu.cfs_quota_us", nullptr, std::to_string(quota));
       cgroup_file("cpu", nullptr, "cpu.max", fmt::format("{} {}", quota, kCpuPeriodMicros));
       held_by("cpu", cgroup_name());

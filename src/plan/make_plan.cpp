@@ -73,6 +73,8 @@ static void note_landlock_tier_limits(Plan& plan) {
   lacks("end", "a process that detaches may outlive the command");
   lacks("tmp", "there is no private /tmp; nothing but what --allow-write names can be written");
   lacks("proc", "/proc can't be read");
+  lacks("pids", "the limit counts all processes of the user on this host");
+  lacks("metadata", "no file's mode, owner or attributes can be changed, not even of the cell's own");
 }
 
 static Result<void> check_tier(const Policy& policy, const HostFacts& facts) {
@@ -138,7 +140,8 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
     plan.namespaces = choose_namespaces(policy);
     plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
     TRY(choose_ids(policy, facts, plan));
-    plan.root = plan_root(policy, facts, plan.uid, plan.gid);
+    plan.root = plan_root(policy, facts,
+                          {plan.uid, plan.gid, facts.uid == 0 && !plan.throwaway_ids});
   } else {
     note_landlock_tier_limits(plan);
   }

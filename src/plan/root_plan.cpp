@@ -29,24 +29,28 @@ std::span<const std::string_view> system_etc_names() {
 
 namespace {
 
-// Names of /proc that tell about the host rather than the cell, or that reach into the kernel.
-// (T22, T23, T65; what only root could read is listed too, since root may be the caller.)
-struct ProcMask { const char* name; bool is_directory; };
+// Names of /proc that tell about the host rather than the cell (T65), and those that reach into the
+// kernel but are closed to all but the host's uid 0 (T22, T23).
+struct ProcMask {
+  const char* name;
+  bool is_directory, root_only;
+};
 constexpr ProcMask kProcMasks[] = {
-    {"acpi", true},          {"asound", true},       {"bus", true},         {"driver", true},
-    {"fs", true},            {"irq", true},          {"scsi", true},        {"cmdline", false},
-    {"config.gz", false},    {"diskstats", false},   {"interrupts", false}, {"kallsyms", false},
-    {"kcore", false},        {"key-users", false},   {"keys", false},       {"kmsg", false},
-    {"kpagecgroup", false},  {"kpagecount", false},  {"kpageflags", false}, {"locks", false},
-    {"modules", false},      {"pagetypeinfo", false}, {"partitions", false}, {"sched_debug", false},
-    {"schedstat", false},    {"slabinfo", false},    {"sysrq-trigger", false},
-    {"timer_list", false},   {"vmallocinfo", false},
+    {"bus", true, false},          {"fs", true, false},           {"irq", true, false},
+    {"scsi", true, false},         {"cmdline", false, false},     {"diskstats", false, false},
+    {"interrupts", false, false},  {"kallsyms", false, false},    {"key-users", false, false},
+    {"keys", false, false},        {"locks", false, false},       {"modules", false, false},
+    {"partitions", false, false},  {"sched_debug", false, false}, {"schedstat", false, false},
+    {"kcore", false, true},        {"kmsg", false, true},         {"kpagecgroup", false, true},
+    {"kpagecount", false, true},   {"kpageflags", false, true},   {"pagetypeinfo", false, true},
+    {"slabinfo", false, true},     {"sysrq-trigger", false, true}, {"timer_list", false, true},
+    {"vmallocinfo", false, true},
 };
 
 class RootBuilder {
  public:
-  RootBuilder(const Policy& policy, const HostFacts& facts, uid_t uid, gid_t gid)
-      : policy_(policy), facts_(facts), uid_(uid), gid_(gid) {}
+  RootBuilder(const Policy& policy, const HostFacts& facts, const CellIds& ids)
+      : policy_(policy), facts_(facts), ids_(ids) {}
 
   std::vector<RootStep> build() {
     system_folders();
@@ -124,13 +128,13 @@ class RootBuilder {
   }
 
   std::string own_passwd_line() const {
-    if (uid_ == 0 || uid_ == 65534) return {};
-    return fmt::format("{}:x:{}:{}:{}:/tmp:/bin/sh\n", user_name(), uid_, gid_,
+    if (ids_.uid == 0 || ids_.uid == 65534) return {};
+    return fmt::format("{}:x:{}:{}:{}:/tmp:/bin/sh\n", user_name(), ids_.uid, ids_.gid,
                        user_name());
   }
   std::string own_group_line() const {
-    if (gid_ == 0 || gid_ == 65534) return {};
-    return fmt::format("{}:x:{}:\n", user_name(), gid_);
+    if (ids_.gid == 0 || ids_.gid == 65534) return {};
+    return fmt::format("{}:x:{}:\n", user_name(), ids_.gid);
   }
   std::string user_name() const {
     for (const auto& [name, value] : policy_.environment)
@@ -164,7 +168,7 @@ class RootBuilder {
     add(MountProc{"/proc", !nested});
     if (nested || !control_enabled("proc-masks")) return;
     for (const ProcMask& mask : kProcMasks)
-      add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
+      if (!mask.root_only || ids_.is_host_root) add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
   }
 
   void private_space() {
@@ -215,17 +219,15 @@ class RootBuilder {
 
   const Policy& policy_;
   const HostFacts& facts_;
-  uid_t uid_;
-  gid_t gid_;
+  CellIds ids_;
   std::vector<RootStep> steps_;
   std::set<std::string> made_;
 };
 
 }  // namespace
 
-std::vector<RootStep> plan_root(const Policy& policy, const HostFacts& facts, uid_t uid,
-                                gid_t gid) {
-  return RootBuilder(policy, facts, uid, gid).build();
+std::vector<RootStep> plan_root(const Policy& policy, const HostFacts& facts, const CellIds& ids) {
+  return RootBuilder(policy, facts, ids).build();
 }
 
 }  // namespace caisson

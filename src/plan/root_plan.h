@@ -14,7 +14,12 @@ namespace caisson {
 std::span<const std::string_view> system_folder_names();
 std::span<const std::string_view> system_etc_names();
 
-// `uid` and `gid` are the program's, inside.
-std::vector<RootStep> plan_root(const Policy&, const HostFacts&, uid_t uid, gid_t gid);
+// Who the program is.
+struct CellIds {
+  uid_t uid;  // inside
+  gid_t gid;
+  bool is_host_root;  // outside: what only root may read of /proc, this one could
+};
+std::vector<RootStep> plan_root(const Policy&, const HostFacts&, const CellIds&);
 
 }  // namespace caisson

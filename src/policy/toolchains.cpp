@@ -272,8 +272,9 @@ void Finder::pass_variables() {
     if (!row.home_variable.empty()) out_.variables.emplace_back(row.home_variable, found.base);
   }
   std::ranges::sort(out_.variables);
-  auto same_name = std::ranges::unique(out_.variables, {}, [](auto& pair) { return pair.first; });
-  out_.variables.erase(same_name.begin(), same_name.end());
+  auto same_name = [](const auto& one, const auto& other) { return one.first == other.first; };
+  auto repeated = std::unique(out_.variables.begin(), out_.variables.end(), same_name);
+  out_.variables.erase(repeated, out_.variables.end());
 }
 
 }  // namespace

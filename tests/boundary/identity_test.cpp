@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include <sstream>
+
 #include "cell.h"
 
 namespace caisson::boundary {
@@ -34,12 +36,19 @@ TEST(Identity, T30_NoNewPrivilegesAndAFilterAreOn) {
   EXPECT_EQ(field(outside, "NoNewPrivs"), "0");
 }
 
+// Its filter would be inherited, so pid 1 puts it on when the program has been executed, and for a
+// moment both run: the shell waits for it, but not for long.
 TEST(Identity, T39_PidOneIsFilteredToo) {
-  std::string inside = in_cell({"read", "/proc/1/status"}).detail;
+  Outcome outcome =
+      run_cell({"/bin/sh", "-c",
+                "i=0; until grep -q 'Seccomp:.2' /proc/1/status || [ $i -gt 300 ]; do "
+                "i=$((i + 1)); done; exec /probe/probe read /proc/1/status"});
+  std::string inside = parse_answer(outcome).detail;
   EXPECT_EQ(field(inside, "NoNewPrivs"), "1");
   EXPECT_EQ(field(inside, "Seccomp"), "2");
   for (const char* set : {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"})
     EXPECT_EQ(field(inside, set), "0000000000000000") << set;
+  EXPECT_EQ(field(on_host({"read", "/proc/1/status"}).detail, "NoNewPrivs"), "0");
 }
 
 TEST(Identity, T30_TheIdsAreTheCallersAndNoGroupComesAlong) {
@@ -48,12 +57,67 @@ TEST(Identity, T30_TheIdsAreTheCallersAndNoGroupComesAlong) {
   EXPECT_TRUE(inside.starts_with("uid=" + uid + " euid=" + uid + " suid=" + uid + " gid=" + gid +
                                  " egid=" + gid + " sgid=" + gid))
       << inside;
-  std::string map = in_cell({"read", "/proc/self/uid_map"}).detail;
-  std::string words;
-  for (char c : map)
-    words += (c == ' ' && !words.empty() && words.back() == ' ') ? "" : std::string(1, c);
-  EXPECT_NE(words.find(uid + " " + uid + " 1"), std::string::npos) << map;
-  EXPECT_NE(on_host({"read", "/proc/self/uid_map"}).detail, map);  // the host's maps all ids
+  for (const char* map : {"/proc/self/uid_map", "/proc/self/gid_map"}) {
+    std::istringstream words(in_cell({"read", map}).detail);
+    unsigned long in = 1, out = 1, count = 0, more = 0;
+    words >> in >> out >> count;
+    EXPECT_EQ(std::to_string(in), map[13] == 'u' ? uid : gid) << map;
+    EXPECT_EQ(count, 1u) << map;
+    EXPECT_FALSE(words >> more) << map << ": one id and no other";
+    EXPECT_NE(on_host({"read", map}).detail, in_cell({"read", map}).detail);  // the host's has all
+  }
+}
+
+// uid 0 of the host owns most of the machine, capability or not; a cell of root's is somebody else.
+TEST(Identity, T30_ACellOfRootIsNobodyOnTheHost) {
+  const std::string marker = random_word();
+  Process cell(exec_line({"/probe/probe", "wait", "30", marker}));
+  ASSERT_TRUE(cell.wait_for_output("ready"));
+  bool seen = false;
+  for (pid_t pid : processes_with(marker)) {
+    std::string folder = "/proc/" + std::to_string(pid);
+    if (!read_file(folder + "/cmdline").starts_with("/probe/probe")) continue;
+    seen = true;
+    std::string ids = field(read_file(folder + "/status"), "Uid");
+    if (as_root()) {
+      EXPECT_FALSE(ids.starts_with("0\t")) << ids;
+    } else {
+      EXPECT_TRUE(ids.starts_with(std::to_string(::geteuid()) + "\t")) << ids;
+    }
+  }
+  EXPECT_TRUE(seen) << "control: the program's process can be seen from the host";
+}
+
+// Where a mount's filesystem knows no mapped ids, root's cell is root's uid after all: told in the
+// result, and held by the read-only /proc and the missing capabilities. Only root can make such a
+// filesystem, and does so in a mount namespace that goes with the command.
+TEST(Identity, T22_T30_WithoutMappedIdsTheKernelsSwitchesStayShut) {
+  TempFolder host;
+  auto on_ramfs = [&](const Words& command, const Words& options) {
+    Words words{"/usr/bin/unshare",
+                "--mount",
+                "/bin/sh",
+                "-c",
+                "mount -t ramfs none " + host.path() + " && exec \"$@\"",
+                "sh"};
+    return run(words + exec_line(command, mount(host.path(), "/unmapped", "ro") + options));
+  };
+  auto answer = [&](const Words& probe) {
+    return parse_answer(on_ramfs(Words{"/probe/probe"} + probe, {}));
+  };
+  if (!as_root()) {
+    EXPECT_TRUE(refused(in_cell({"open-write", "/proc/sys/kernel/core_pattern"})));
+    return;
+  }
+  for (const char* path : {"/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches",
+                           "/proc/sys/kernel/modprobe", "/proc/self/oom_score_adj"})
+    EXPECT_TRUE(refused(answer({"open-write", path}))) << path;
+  for (const char* path : {"/proc/1/environ", "/proc/1/root/etc/shadow", "/proc/1/mem"})
+    EXPECT_TRUE(refused(answer({"read", path}))) << path;
+  EXPECT_TRUE(refused(answer({"become", "setuid"})));
+  EXPECT_EQ(on_ramfs({"/bin/true"}, {"--json-output"}).out.find("\"degradations\":[]"),
+            std::string::npos);
+  EXPECT_TRUE(worked(on_host({"open-write", "/proc/sys/kernel/core_pattern"})));
 }
 
 TEST(Identity, T30_NobodyElseCanBeBecome) {

@@ -79,6 +79,31 @@ bool read_into(Descriptor& from, std::string& text) {
   return false;
 }
 
+void attach_stdio(const RunOptions& options, int in, int out, int err) {
+  if (options.terminal >= 0) {
+    ::ioctl(options.terminal, TIOCSCTTY, 1);
+    in = out = err = options.terminal;
+  }
+  if (!options.stdin_path.empty()) in = ::open(options.stdin_path.c_str(), O_RDWR);
+  if (!options.stdout_path.empty()) out = ::open(options.stdout_path.c_str(), O_RDWR);
+  ::dup2(in, 0);
+  ::dup2(out, 1);
+  ::dup2(err, 2);
+  if (options.close_stdin) ::close(0);
+}
+
+// In the child: a session of its own, its stdio, the limits asked for.
+void attach(const RunOptions& options, int in, int out, int err) {
+  ::setsid();
+  ::signal(SIGPIPE, SIG_DFL);
+  attach_stdio(options, in, out, err);
+  if (!options.allow_core) return;
+  rlimit core{};
+  ::getrlimit(RLIMIT_CORE, &core);
+  core.rlim_cur = core.rlim_max;
+  ::setrlimit(RLIMIT_CORE, &core);
+}
+
 }  // namespace
 
 Process::Process(const Words& argv, const RunOptions& options)
@@ -96,43 +121,22 @@ Process::~Process() {
 void Process::start(const Words& argv, const RunOptions& options) {
   ::signal(SIGPIPE, SIG_IGN);
   Pipe in, out, err;
+  // Before the fork: the home folder is made once, and removed by this process alone.
+  std::vector<std::string> words = argv, environment = make_environment(options);
+  std::vector<char*> argv_pointers = pointers(words), environment_pointers = pointers(environment);
   pid_ = ::fork();
-  if (pid_ == 0) become(argv, options, in.read.get(), out.write.get(), err.write.get());
+  if (pid_ == 0) {
+    attach(options, in.read.get(), out.write.get(), err.write.get());
+    if (::chdir(options.folder.c_str()) == 0)
+      ::execve(argv_pointers[0], argv_pointers.data(), environment_pointers.data());
+    ::dprintf(2, "cannot run %s: %s\n", argv_pointers[0], ::strerror(errno));
+    ::_exit(127);
+  }
   input_ = std::move(in.write);
   output_ = std::move(out.read);
   errors_ = std::move(err.read);
   write_input(options.input);
   if (!options.keep_input_open) input_.reset();
-}
-
-void Process::attach_stdio(const RunOptions& options, int in, int out, int err) {
-  if (options.terminal >= 0) {
-    ::ioctl(options.terminal, TIOCSCTTY, 1);
-    in = out = err = options.terminal;
-  }
-  if (!options.stdin_path.empty()) in = ::open(options.stdin_path.c_str(), O_RDWR);
-  if (!options.stdout_path.empty()) out = ::open(options.stdout_path.c_str(), O_RDWR);
-  ::dup2(in, 0);
-  ::dup2(out, 1);
-  ::dup2(err, 2);
-  if (options.close_stdin) ::close(0);
-}
-
-void Process::become(const Words& argv, const RunOptions& options, int in, int out, int err) {
-  ::setsid();
-  ::signal(SIGPIPE, SIG_DFL);
-  attach_stdio(options, in, out, err);
-  if (options.allow_core) {
-    rlimit core{};
-    ::getrlimit(RLIMIT_CORE, &core);
-    core.rlim_cur = core.rlim_max;
-    ::setrlimit(RLIMIT_CORE, &core);
-  }
-  std::vector<std::string> words = argv, environment = make_environment(options);
-  if (::chdir(options.folder.c_str()) == 0)
-    ::execve(words[0].c_str(), pointers(words).data(), pointers(environment).data());
-  ::dprintf(2, "cannot run %s: %s\n", words[0].c_str(), ::strerror(errno));
-  ::_exit(127);
 }
 
 bool Process::write_input(const std::string& text) {

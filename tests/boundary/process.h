@@ -69,8 +69,6 @@ class Process {
 
  private:
   void start(const Words& argv, const RunOptions& options);
-  [[noreturn]] void become(const Words& argv, const RunOptions& options, int in, int out, int err);
-  void attach_stdio(const RunOptions& options, int in, int out, int err);
   bool collect(std::chrono::steady_clock::time_point until);  // false: both outputs have ended
   bool ended(int* status);
 

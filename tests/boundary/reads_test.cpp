@@ -118,6 +118,20 @@ TEST(Reads, T01_AReadOnlyMountIsReadOnly) {
   EXPECT_EQ(read_file(host / "file"), "behind");
 }
 
+// The kernel's own folders are no files: what the cell has of them is made for it.
+TEST(Reads, T01_T22_NoFolderOfTheKernelCanBeMounted) {
+  TempFolder host;
+  ASSERT_TRUE(worked(on_host({"symlink", "/proc/sys", host / "link"})));
+  for (const std::string& source :
+       {std::string("/proc"), std::string("/proc/sys"), std::string("/sys"),
+        std::string("/sys/fs/cgroup"), std::string("/proc/self/root/proc/sys"), host / "link"}) {
+    for (const char* access : {"ro", "rw"})
+      EXPECT_TRUE(ended_with(run_cell({"/bin/true"}, mount(source, "/kernel", access)), 125))
+          << source;
+  }
+  EXPECT_TRUE(ended_with(run_cell({"/bin/true"}, mount(host.path(), "/kernel", "ro")), 0));
+}
+
 TEST(Reads, T01_TheCallersFolderIsReadOnly) {
   TempFolder host;
   write_file(host / "file", "of the project");

@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <netinet/in.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -58,6 +59,25 @@ Rule socket_rule() {
 // mknod(2) creates with these bits is empty, and loses them with the first write.
 Rule chmod_rule(unsigned mode_argument) {
   return allow_unless(has_any_bit(mode_argument, S_ISUID | S_ISGID), fail(EPERM));
+}
+
+// A core_pattern that is a pipe starts a program on the host, as root, for a crash in a cell, and
+// asks for no limit but one: RLIMIT_CORE of exactly 1 stops it (core(5), T23). So it stays 1. Asking
+// (no new value: a null pointer) is free.
+Rule core_limit_rule() {
+  return {{{{is_one_of(2, {0}), upper_half_is_zero(2)}, kAllow},
+           {{is_one_of(1, {RLIMIT_CORE})}, fail(EPERM)}},
+          kAllow};
+}
+
+// The same, of the caller alone.
+Rule own_limit_rule() {
+  Rule rule = core_limit_rule();
+  for (Case& one : rule.cases)
+    if (one.then == kAllow) one.tests.push_back(is_one_of(0, {0}));
+  rule.cases.push_back({{is_one_of(0, {0})}, kAllow});
+  rule.otherwise = fail(EPERM);
+  return rule;
 }
 
 Rule mknod_rule(unsigned mode_argument) {
@@ -123,9 +143,11 @@ std::vector<Group> allowed_groups() {
        "getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid "
        "setregid setresuid setresgid setfsuid setfsgid setgroups capget capset"},
       {"limits and priorities", always(kAllow),
-       "getrlimit setrlimit prlimit64 getpriority setpriority ioprio_get ioprio_set sched_yield "
+       "getrlimit getpriority setpriority ioprio_get ioprio_set sched_yield "
        "sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_setparam "
        "sched_get_priority_max sched_get_priority_min sched_rr_get_interval"},
+      {"limits (resource, new)", allow_unless(is_one_of(0, {RLIMIT_CORE}), fail(EPERM)), "setrlimit"},
+      {"limits (process, resource, new)", core_limit_rule(), "prlimit64"},
       {"scheduling policy", scheduler_rule(), "sched_setscheduler"},
       {"threads and locks", always(kAllow),
        "futex futex_waitv futex_wake futex_wait futex_requeue get_robust_list set_robust_list "
@@ -252,7 +274,15 @@ std::vector<Group> no_sockets_groups() {
        "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"},
       // A limit of 0 ends a process as surely as a signal, and Landlock's signal scope doesn't see
       // it.
-      {"limits of other processes", allow_if({is_one_of(0, {0})}, fail(EPERM)), "prlimit64"},
+      {"limits of other processes", own_limit_rule(), "prlimit64"},
+      // Landlock has no say over modes, owners, times and attributes: without mounts of its own a cell
+      // could change those of every file that is the caller's. Times of an open file stay free.
+      {"permissions", always(fail(EPERM)), "chmod fchmod fchmodat fchmodat2"},
+      {"owners", always(fail(EPERM)), "chown fchown lchown fchownat"},
+      {"times by name", always(fail(EPERM)), "utime utimes futimesat"},
+      {"times", allow_if({is_one_of(1, {0}), upper_half_is_zero(1)}, fail(EPERM)), "utimensat"},
+      {"attributes", always(fail(EPERM)),
+       "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr setxattrat removexattrat"},
   };
 }
 

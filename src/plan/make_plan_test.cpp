@@ -1,0 +1,296 @@
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "plan/plan.h"
+
+namespace caisson {
+namespace {
+
+Policy plain_policy() {
+  Policy policy;
+  policy.limits = {.wall = std::chrono::seconds(10),
+                   .memory_bytes = 256 << 20,
+                   .cpu_millis = 0,
+                   .cpu_shares = {},
+                   .pids = 128,
+                   .files = 256,
+                   .file_bytes = 1 << 30,
+                   .tmp_bytes = 64 << 20,
+                   .output_bytes = 16 << 20};
+  policy.environment = {{"PATH", "/usr/bin:relative::/bin"}, {"USER", "ada"}};
+  policy.hostname = "caisson";
+  policy.workdir = "/tmp";
+  return policy;
+}
+
+HostFacts plain_host() {
+  HostFacts facts;
+  facts.uid = facts.gid = 1000;
+  facts.landlock_abi = 7;
+  facts.cpus = 4;
+  facts.cgroup.version = CgroupFacts::Version::kV2;
+  for (const char* name : {"memory", "pids", "cpu"})
+    facts.cgroup.slots.push_back({name, "/sys/fs/cgroup/mine"});
+  facts.system = {{"/usr", "", true}, {"/bin", "usr/bin", true}};
+  facts.etc = {"ssl/certs/", "localtime"};
+  return facts;
+}
+
+HostFacts host_without_cgroups() {
+  HostFacts facts = plain_host();
+  facts.cgroup = {.version = CgroupFacts::Version::kNone, .slots = {}, .why_not = "none is mounted"};
+  return facts;
+}
+
+Plan plan_for(const Policy& policy, const HostFacts& facts) {
+  Result<Plan> plan = make_plan(policy, {{"true"}}, facts);
+  EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().what);
+  return plan.ok() ? std::move(*plan) : Plan{};
+}
+
+std::string error_of(const Policy& policy, const HostFacts& facts) {
+  Result<Plan> plan = make_plan(policy, {{"true"}}, facts);
+  return plan.ok() ? "" : plan.error().what;
+}
+
+std::string held_by(const Plan& plan, const std::string& limit) {
+  for (const Enforcement& one : plan.enforcement)
+    if (one.limit == limit) return one.mechanism;
+  return "nothing";
+}
+
+std::string cgroup_value(const Plan& plan, const std::string& file) {
+  for (const CgroupFile& one : plan.cgroup.files)
+    if (one.file == file) return one.value;
+  return "none";
+}
+
+std::optional<uint64_t> rlimit_value(const Plan& plan, int resource) {
+  for (const ResourceLimit& one : plan.rlimits)
+    if (one.resource == resource) return one.value;
+  return std::nullopt;
+}
+
+const BindHost* bind_at(const Plan& plan, const std::string& target) {
+  for (const RootStep& step : plan.root)
+    if (auto* bind = std::get_if<BindHost>(&step); bind && bind->target == target) return bind;
+  return nullptr;
+}
+
+TEST(Plan, TakesEveryNamespaceByDefault) {
+  uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+                 CLONE_NEWUTS | 0x02000000 /* CLONE_NEWCGROUP */;
+  EXPECT_EQ(plan_for(plain_policy(), plain_host()).namespaces, all);
+}
+
+TEST(Plan, TheNetworkGrantLeavesOutTheNetworkNamespaceAndNothingElse) {
+  Policy policy = plain_policy();
+  policy.grants.push_back({GrantKind::kHostNetwork, "a test"});
+  uint64_t with = plan_for(plain_policy(), plain_host()).namespaces;
+  EXPECT_EQ(plan_for(policy, plain_host()).namespaces, with & ~uint64_t{CLONE_NEWNET});
+}
+
+TEST(Plan, SkipsFoldersOfThePathThatAreNotAbsolute) {
+  std::vector<std::string> expected = {"/usr/bin/true", "/bin/true"};
+  EXPECT_EQ(plan_for(plain_policy(), plain_host()).candidates, expected);
+}
+
+TEST(Plan, MountsSystemFoldersReadOnlyAndCopiesTheirLinks) {
+  Plan plan = plan_for(plain_policy(), plain_host());
+  ASSERT_NE(bind_at(plan, "/usr"), nullptr);
+  EXPECT_TRUE(bind_at(plan, "/usr")->flags.read_only);
+  EXPECT_EQ(bind_at(plan, "/bin"), nullptr);
+  EXPECT_TRUE(std::ranges::any_of(plan.root, [](const RootStep& step) {
+    auto* link = std::get_if<MakeLink>(&step);
+    return link && link->path == "/bin" && link->target == "usr/bin";
+  }));
+}
+
+TEST(Plan, GivesDevicesToDevicesOnly) {
+  Plan plan = plan_for(plain_policy(), plain_host());
+  for (const RootStep& step : plan.root)
+    if (auto* bind = std::get_if<BindHost>(&step))
+      EXPECT_EQ(bind->flags.devices, bind->target.starts_with("/dev/")) << bind->target;
+}
+
+TEST(Plan, ChecksTheIdentityOfWhatThePolicyMounts) {
+  Policy policy = plain_policy();
+  policy.mounts.push_back({.source = "/data", .target = "/in", .device = 7, .inode = 8});
+  const Plan plan = plan_for(policy, plain_host());
+  const BindHost* bind = bind_at(plan, "/in");
+  ASSERT_NE(bind, nullptr);
+  EXPECT_EQ(bind->device, 7u);
+  EXPECT_EQ(bind->inode, 8u);
+  EXPECT_TRUE(bind->flags.read_only);
+}
+
+TEST(Plan, MarksAMountThatLiesInsideAnother) {
+  Policy policy = plain_policy();
+  policy.mounts.push_back({.source = "/a", .target = "/w", .access = Access::kReadWrite});
+  policy.mounts.push_back({.source = "/b", .target = "/w/sub"});
+  policy.mounts.push_back({.source = "/c", .target = "/wide"});
+  Plan plan = plan_for(policy, plain_host());
+  EXPECT_FALSE(bind_at(plan, "/w")->below_user_mount);
+  EXPECT_TRUE(bind_at(plan, "/w/sub")->below_user_mount);
+  EXPECT_FALSE(bind_at(plan, "/wide")->below_user_mount);
+}
+
+TEST(Plan, LimitsByCgroupV2WhereThatIsToBeHad) {
+  Policy policy = plain_policy();
+  policy.limits.cpu_millis = 500;
+  policy.limits.cpu_shares = 1024;
+  Plan plan = plan_for(policy, plain_host());
+  EXPECT_EQ(cgroup_value(plan, "memory.max"), "268435456");
+  EXPECT_EQ(cgroup_value(plan, "memory.swap.max"), "0");
+  EXPECT_EQ(cgroup_value(plan, "pids.max"), "129");  // and pid 1
+  EXPECT_EQ(cgroup_value(plan, "cpu.max"), "50000 100000");
+  EXPECT_EQ(cgroup_value(plan, "cpu.weight"), "39");  // what the kernel makes of 1024 shares
+  EXPECT_EQ(held_by(plan, "memory"), "cgroup v2");
+  EXPECT_TRUE(plan.degradations.empty());
+}
+
+TEST(Plan, LimitsByCgroupV1WithItsOwnFiles) {
+  HostFacts facts = plain_host();
+  facts.cgroup.version = CgroupFacts::Version::kV1;
+  Policy policy = plain_policy();
+  policy.limits.cpu_millis = 1500;
+  Plan plan = plan_for(policy, facts);
+  EXPECT_EQ(cgroup_value(plan, "memory.limit_in_bytes"), "268435456");
+  EXPECT_EQ(cgroup_value(plan, "cpu.cfs_quota_us"), "150000");
+  EXPECT_EQ(cgroup_value(plan, "memory.max"), "none");
+}
+
+TEST(Plan, TakesNoControllerForAllCores) {
+  Policy policy = plain_policy();
+  policy.limits.cpu_millis = 4000;
+  Plan plan = plan_for(policy, plain_host());
+  EXPECT_EQ(held_by(plan, "cpu"), "all cores of this host");
+  EXPECT_EQ(cgroup_value(plan, "cpu.max"), "none");
+}
+
+TEST(Plan, FallsBackToRlimitsAndSaysWhatThatIsWorth) {
+  Plan plan = plan_for(plain_policy(), host_without_cgroups());
+  EXPECT_EQ(rlimit_value(plan, RLIMIT_DATA), 256u << 20);
+  EXPECT_EQ(rlimit_value(plan, RLIMIT_NPROC), 129u);
+  EXPECT_EQ(held_by(plan, "memory"), "rlimit");
+  ASSERT_EQ(plan.degradations.size(), 1u);
+  EXPECT_EQ(plan.degradations[0].field, "memory");
+}
+
+TEST(Plan, RefusesAFractionOfACoreThatNothingCanHold) {
+  Policy policy = plain_policy();
+  policy.limits.cpu_millis = 500;
+  EXPECT_EQ(error_of(policy, host_without_cgroups()), "cannot limit cpu: none is mounted");
+}
+
+TEST(Plan, AcceptsLessWhereThePolicySaysSo) {
+  Policy policy = plain_policy();
+  policy.limits.cpu_millis = 500;
+  policy.best_effort = {"cpu"};
+  Plan plan = plan_for(policy, host_without_cgroups());
+  EXPECT_EQ(plan.pin_to_cpus, 1u);
+  EXPECT_TRUE(std::ranges::any_of(plan.degradations,
+                                  [](const Degradation& one) { return one.field == "cpu"; }));
+}
+
+TEST(Plan, HoldsWholeCoresByAffinityWithoutACgroup) {
+  Policy policy = plain_policy();
+  policy.limits.cpu_millis = 2000;
+  Plan plan = plan_for(policy, host_without_cgroups());
+  EXPECT_EQ(plan.pin_to_cpus, 2u);
+  EXPECT_EQ(held_by(plan, "cpu"), "affinity");
+}
+
+TEST(Plan, RefusesToLimitProcessesOfTheHostsRootByRlimit) {
+  HostFacts facts = host_without_cgroups();
+  facts.uid = 0;
+  EXPECT_EQ(error_of(plain_policy(), facts), "cannot limit pids: none is mounted");
+  facts.may_map_ids = true;  // with an id of its own it is counted like anybody
+  EXPECT_EQ(error_of(plain_policy(), facts), "");
+}
+
+TEST(Plan, GivesRootsCellsIdsOfTheirOwn) {
+  HostFacts facts = plain_host();
+  facts.uid = facts.gid = 0;
+  facts.may_map_ids = true;
+  EXPECT_TRUE(plan_for(plain_policy(), facts).throwaway_ids);
+  facts.without_idmap = {"/mnt/nfs"};
+  Plan plan = plan_for(plain_policy(), facts);
+  EXPECT_FALSE(plan.throwaway_ids);
+  ASSERT_EQ(plan.degradations.size(), 1u);
+  EXPECT_EQ(plan.degradations[0].field, "ids");
+}
+
+TEST(Plan, NeverGrantsNestingToTheHostsRoot) {
+  HostFacts facts = plain_host();
+  facts.uid = facts.gid = 0;
+  facts.may_map_ids = true;
+  Policy policy = plain_policy();
+  policy.grants.push_back({GrantKind::kNestedNamespaces, "a test"});
+  EXPECT_NE(plan_for(policy, facts).uid, 0u);
+  facts.without_idmap = {"/mnt/nfs"};
+  EXPECT_NE(error_of(policy, facts), "");
+}
+
+TEST(Plan, TellsOfAKernelWithoutLandlock) {
+  HostFacts facts = plain_host();
+  facts.landlock_abi = 0;
+  Plan plan = plan_for(plain_policy(), facts);
+  EXPECT_FALSE(plan.landlock);
+  ASSERT_EQ(plan.degradations.size(), 1u);
+  EXPECT_EQ(plan.degradations[0].field, "landlock");
+}
+
+TEST(Plan, AsksLandlockOnlyForWhatItsAbiKnows) {
+  HostFacts facts = plain_host();
+  facts.landlock_abi = 1;
+  Plan plan = plan_for(plain_policy(), facts);
+  ASSERT_TRUE(plan.landlock);
+  EXPECT_EQ(plan.landlock->handled, (1u << 13) - 1);
+  EXPECT_EQ(plan.landlock->scoped, 0u);
+  for (const LandlockRule& rule : plan.landlock->rules)
+    EXPECT_EQ(rule.access & ~plan.landlock->handled, 0u) << rule.path;
+}
+
+TEST(Plan, NeverTakesTheLandlockTierByItself) {
+  HostFacts facts = plain_host();
+  facts.userns_denied = "Operation not permitted";
+  EXPECT_EQ(error_of(plain_policy(), facts),
+            "cannot create a user namespace: Operation not permitted");
+}
+
+TEST(Plan, TheLandlockTierRefusesWhatOnlyNamespacesCanDo) {
+  Policy policy = plain_policy();
+  policy.tier = Tier::kLandlock;
+  EXPECT_EQ(plan_for(policy, plain_host()).namespaces, 0u);
+  EXPECT_EQ(plan_for(policy, plain_host()).filter, Filter::kNoSockets);
+  policy.mounts.push_back({.source = "/data", .target = "/in", .origin = "--mount"});
+  EXPECT_EQ(error_of(policy, plain_host()), "tier landlock can't show /data at /in (--mount)");
+}
+
+TEST(Plan, RefusesTiersThatAreNotThere) {
+  Policy policy = plain_policy();
+  policy.tier = Tier::kMicrovm;
+  EXPECT_EQ(error_of(policy, plain_host()), "tier microvm is not part of this build");
+}
+
+TEST(Plan, DescribesItselfInTheOrderInWhichItHappens) {
+  std::vector<std::string> lines = describe(plan_for(plain_policy(), plain_host()));
+  auto at = [&](std::string_view start) {
+    return std::ranges::find_if(lines, [&](const std::string& l) { return l.starts_with(start); });
+  };
+  EXPECT_LT(at("clone"), at("ids"));
+  EXPECT_LT(at("ids"), at("root"));
+  EXPECT_LT(at("root"), at("pivot"));
+  EXPECT_LT(at("pivot"), at("drop"));
+  EXPECT_LT(at("drop"), at("landlock"));
+  EXPECT_LT(at("landlock"), at("seccomp"));
+  EXPECT_LT(at("seccomp"), at("exec"));
+  EXPECT_NE(at("exec"), lines.end());
+}
+
+}  // namespace
+}  // namespace caisson

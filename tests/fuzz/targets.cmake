@@ -1,0 +1,2 @@
+# X here is X_fuzz.cpp, its corpus is corpus/X, its dictionary X.dict where there is one.
+set(FUZZ_TARGETS policy_json units mounts flags audit_line audit_chain terminal)
