@@ -1,11 +1,13 @@
 // The resident memory that a sandbox itself adds while its program runs: the proportional set size
 // of every process between this one and the program. A process that shares the memory of another
 // (CLONE_VM) is counted once. The program is cat: it answers when it is there, and ends with its
-// input, so that nothing has to sleep. To read another user's memory map takes root.
+// input. It is measured at rest, a tenth of a second later. To read another user's memory map takes
+// root.
 //
 // usage: memory [--label WORD] [--rounds N] --case NAME command… cat [--case …]…
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,8 @@
 using namespace caisson::bench;
 
 namespace {
+
+constexpr int kAtRestMs = 100;
 
 std::string read_file(const std::string& path) {
   std::string text;
@@ -85,6 +89,8 @@ Sample measure(const Case& what) {
   ::close(output[1]);
   char byte = '\n';
   bool alive = ::write(input[1], &byte, 1) == 1 && ::read(output[0], &byte, 1) == 1;
+  pollfd quiet{output[0], POLLIN, 0};
+  ::poll(&quiet, 1, kAtRestMs);
   std::optional<double> kib;
   if (alive) kib = added_kib(pid);
   ::close(input[1]);

@@ -44,7 +44,7 @@ std::string check_text(const Check& check, Colour colour) {
 std::vector<std::string> failed_names(const Checks& checks) {
   std::vector<std::string> names;
   for (const Check& check : checks)
-    if (check.status == CheckStatus::kFail) names.push_back(check.name);
+    if (check.status == CheckStatus::kFail || !check.in_full) names.push_back(check.name);
   return names;
 }
 

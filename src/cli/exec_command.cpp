@@ -14,11 +14,13 @@
 #include "cli/cli.h"
 #include "cli/job.h"
 #include "cli/output.h"
+#include "cli/explanation.h"
 #include "cli/result_json.h"
 #include "host/cgroup_probe.h"
 #include "launch/cell.h"
 #include "launch/cgroup_names.h"
 #include "launch/supervise.h"
+#include "launch/terminal_relay.h"
 #include "policy/resolve.h"
 #include "run/audit.h"
 #include "run/audit_encode.h"
@@ -40,13 +42,6 @@ std::string random_hex(size_t bytes) {
 bool is_dev_null(int fd) {
   struct stat info;
   return ::fstat(fd, &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == ::makedev(1, 3);
-}
-
-// Text as it is when it is UTF-8, else base64 with a flag beside it.
-void put_output(json::object& out, const char* key, const std::string& bytes) {
-  bool is_text = is_valid_utf8(bytes);
-  out[key] = is_text ? bytes : base64(bytes);
-  if (!is_text) out[fmt::format("{}_encoding", key)] = "base64";
 }
 
 class Execution {
@@ -89,10 +84,10 @@ class Execution {
   }
 
   int dry_run() const {
+    if (job_.flags.json_output) return print(explanation_json(job_, plan_));
     std::string text;
-    for (const std::string& line : describe(plan_)) text += line + "\n";
-    write_all(STDOUT_FILENO, text);
-    return 0;
+    for (const std::string& line : describe(plan_)) text += printable(line) + "\n";
+    return print(text);
   }
 
   Result<Outcome> execute() {
@@ -108,6 +103,7 @@ class Execution {
     options.name = new_cgroup_name();
     options.wipe_start = start_.words_start;
     options.wipe_size = start_.words_size;
+    options.window = window_of_caller(STDIN_FILENO, STDOUT_FILENO);
     options.inside_cell = job_.caller.env("CAISSON") == "1";
     options.null_stdin = is_dev_null(STDIN_FILENO);
     options.before_go = [this] { return log_->append(start_event()); };
@@ -157,55 +153,27 @@ class Execution {
   }
 
   int finish(const Outcome& outcome) {
+    int code = outcome.exit_code;
     if (job_.flags.json_output) {
-      print_result(outcome);
+      if (print(result_text({outcome, &plan_, digest_, audit_id_})) != 0) code = kOwnError;
     } else if (outcome.status != Status::kOk && outcome.status != Status::kExited) {
       report_end(outcome);
     }
     if (uint64_t cut = outcome.usage.stdout_cut + outcome.usage.stderr_cut; cut && !job_.flags.json_output)
       say(fmt::format("{} bytes of output beyond the limit were cut; --output-limit raises it", cut));
     if (job_.flags.timing) print_timing(outcome);
-    return outcome.exit_code;
+    return code;
   }
 
   void report_end(const Outcome& outcome) const {
     if (outcome.status == Status::kSignalled && !job_.flags.verbosity) return;  // the exit code tells
     std::string text = fmt::format("caisson: {}\n", printable(outcome.reason));
-    std::string hint = outcome.hint;
-    if (outcome.status == Status::kTimeout) hint = "--timeout raises it";
-    if (outcome.status == Status::kOom) hint = "--memory raises it";
-    if (!hint.empty()) text += fmt::format("hint: {}\n", printable(hint));
+    if (!outcome.hint.empty()) text += fmt::format("hint: {}\n", printable(outcome.hint));
     write_all(STDERR_FILENO, text);
   }
 
-  void print_result(const Outcome& outcome) const {
-    json::object out;
-    put_output(out, "stdout", outcome.captured_stdout);
-    put_output(out, "stderr", outcome.captured_stderr);
-    out["returncode"] = outcome.exit_code;
-    out["success"] = outcome.status == Status::kOk;
-    out["status"] = status_name(outcome.status);
-    out["reason"] = outcome.reason;
-    if (!outcome.hint.empty()) out["hint"] = outcome.hint;
-    out["duration_ms"] = std::round(outcome.duration_ms * 1000) / 1000;
-    out["usage"] = usage_json(outcome.usage);
-    out["limits"] = limits_json(plan_.limits, plan_.enforcement);
-    out["tier"] = tier_name(plan_.tier);
-    out["degradations"] = degradations_json(plan_.degradations);
-    out["denials"] = denials_json(outcome);
-    out["policy_digest"] = digest_;
-    out["audit_id"] = audit_id_;
-    write_all(STDOUT_FILENO, encode_event(out, SIZE_MAX) + "\n");
-  }
-
   int setup_error(const Error& error) {
-    if (job_.flags.json_output) {
-      Outcome outcome;
-      outcome.status = Status::kSetupError;
-      outcome.reason = error.what;
-      outcome.hint = error.hint;
-      print_result(outcome);
-    }
+    if (job_.flags.json_output) print(setup_error_text(error, &plan_, digest_));
     return report(error);
   }
 
@@ -227,10 +195,11 @@ class Execution {
   std::unique_ptr<AuditLog> log_;
 };
 
+// For an error in the options themselves: asked for before the command, as far as that can be told.
 bool wants_json(std::span<const std::string> args) {
   for (const std::string& word : args) {
     if (word == "--json-output" || word == "--json") return true;
-    if (word == "--" || word.empty() || word[0] != '-') break;
+    if (word == "--") break;
   }
   return false;
 }
@@ -238,19 +207,13 @@ bool wants_json(std::span<const std::string> args) {
 }  // namespace
 
 int exec_command(std::span<const std::string> args, const ProcessStart& start) {
-  Result<Job> job = make_job(args, start);
+  Result<Job> job = make_job(args, start, Look::kAndMake);
   if (!job) {
-    if (wants_json(args)) {
-      json::object out{{"stdout", ""}, {"stderr", ""}, {"returncode", kOwnError}, {"success", false},
-                       {"status", "setup_error"}, {"reason", job.error().what},
-                       {"hint", job.error().hint}};
-      write_all(STDOUT_FILENO, encode_event(out, SIZE_MAX) + "\n");
-    }
+    if (wants_json(args)) print(setup_error_text(job.error(), nullptr, ""));
     return report(job.error());
   }
   if (job->flags.help) {
-    write_all(STDOUT_FILENO, exec_help());
-    return 0;
+    return print(exec_help());
   }
   return Execution(std::move(*job), start).run();
 }

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/explanation.h"
 #include "cli/job.h"
 #include "cli/output.h"
 #include "cli/result_json.h"
@@ -46,7 +47,9 @@ json::object facts_json(const HostFacts& facts) {
           {"etc", std::move(etc)}};
 }
 
-std::string as_json(const Job& job, const Plan& plan) {
+}  // namespace
+
+std::string explanation_json(const Job& job, const Plan& plan) {
   json::object policy = json::parse(to_canonical_json(job.policy)).as_object();
   json::object origins;
   for (const auto& [field, origin] : job.policy.origins) origins[field] = origin;
@@ -64,6 +67,8 @@ std::string as_json(const Job& job, const Plan& plan) {
   return encode_event(out, SIZE_MAX) + "\n";
 }
 
+namespace {
+
 void add_mounts(std::string& text, const Policy& policy) {
   text += "\nwhat it sees of the host beyond the system folders\n";
   for (const Mount& mount : policy.mounts)
@@ -73,16 +78,47 @@ void add_mounts(std::string& text, const Policy& policy) {
   if (policy.mounts.empty()) text += "  nothing\n";
 }
 
+std::string count_or_all(uint32_t millis) {
+  return millis ? fmt::format("{}", millis / 1000.0) : "all cores";
+}
+
+std::string yes_or_no(bool value) { return value ? "yes" : "no"; }
+
+// What a field of the policy holds, as a person would say it. Values of the environment may be
+// secrets and stay out.
+std::string field_value(const Policy& policy, const std::string& field) {
+  const Limits& limits = policy.limits;
+  if (field == "tier") return tier_name(policy.tier);
+  if (field == "hostname") return policy.hostname;
+  if (field == "limits.timeout")
+    return limits.wall ? fmt::format("{} ms", limits.wall->count()) : "none";
+  if (field == "limits.memory") return std::to_string(limits.memory_bytes);
+  if (field == "limits.cpu") return count_or_all(limits.cpu_millis);
+  if (field == "limits.cpu_shares")
+    return limits.cpu_shares ? std::to_string(*limits.cpu_shares) : "none";
+  if (field == "limits.pids") return std::to_string(limits.pids);
+  if (field == "limits.files") return std::to_string(limits.files);
+  if (field == "limits.file_size") return std::to_string(limits.file_bytes);
+  if (field == "limits.tmp_size") return std::to_string(limits.tmp_bytes);
+  if (field == "limits.output") return std::to_string(limits.output_bytes);
+  if (field == "grants.network") return yes_or_no(policy.has(GrantKind::kHostNetwork));
+  if (field == "grants.nested") return yes_or_no(policy.has(GrantKind::kNestedNamespaces));
+  if (field == "process.no_exec") return yes_or_no(policy.exec == Exec::kProgramOnly);
+  if (field == "process.tty") return yes_or_no(policy.terminal == Terminal::kOwnPty);
+  if (field == "filesystem.workdir") return policy.workdir;
+  return "";
+}
+
+void add_fields(std::string& text, const Policy& policy) {
+  text += fmt::format("policy {}\n", digest(policy));
+  for (const auto& [field, origin] : policy.origins)
+    text += fmt::format("  {:<24} {:<16} from {}\n", field, field_value(policy, field), origin);
+}
+
 std::string as_text(const Job& job, const Plan& plan) {
-  std::string text = fmt::format("policy {}\n", digest(job.policy));
-  for (const auto& [field, origin] : job.policy.origins)
-    text += fmt::format("  {:<24} from {}\n", field, origin);
+  std::string text;
+  add_fields(text, job.policy);
   add_mounts(text, job.policy);
-  text += "\nlimits\n";
-  json::object limits = limits_json(plan.limits, {});
-  for (const auto& [name, value] : limits)
-    if (name != "enforced_by")
-      text += fmt::format("  {:<24} {}\n", std::string(name), json::serialize(value));
   text += "\nheld by\n";
   for (const Enforcement& one : plan.enforcement)
     text += fmt::format("  {:<24} {}\n", one.limit, one.mechanism);
@@ -98,20 +134,27 @@ std::string as_text(const Job& job, const Plan& plan) {
   return text;
 }
 
+// Names and values come from the caller's words and the host's files: none may steer a terminal.
+std::string safe_lines(const std::string& text) {
+  std::string out;
+  for (std::string_view line : split(text, '\n')) out += printable(line) + "\n";
+  out.pop_back();
+  return out;
+}
+
 }  // namespace
 
 int explain_command(std::span<const std::string> args, const ProcessStart& start) {
-  Result<Job> job = make_job(args, start);
+  Result<Job> job = make_job(args, start, Look::kOnly);
   if (!job) return report(job.error());
   if (job->flags.help) {
-    write_all(STDOUT_FILENO, "caisson explain takes the options and the command of `caisson exec`, "
-                             "and --json.\n\n" + exec_help());
-    return 0;
+    return print("caisson explain takes the options and the command of `caisson exec`, and --json.\n\n" +
+                 exec_help());
   }
   Result<Plan> plan = make_plan(job->policy, job->command, job->facts);
   if (!plan) return report(plan.error());
-  write_all(STDOUT_FILENO, job->flags.json_output ? as_json(*job, *plan) : as_text(*job, *plan));
-  return 0;
+  return print(job->flags.json_output ? explanation_json(*job, *plan)
+                                      : safe_lines(as_text(*job, *plan)));
 }
 
 }  // namespace caisson

@@ -68,7 +68,8 @@ Result<ExecFlags> read_flags(std::span<const std::string> args, Settings& settin
   return flags;
 }
 
-Result<Job> make_job(std::span<const std::string> args, const ProcessStart& start) {
+static Result<Job> read_job(std::span<const std::string> args, const ProcessStart& start,
+                            Look look) {
   Job job;
   job.caller = current_caller(start.environment);
   Settings settings;
@@ -85,10 +86,20 @@ Result<Job> make_job(std::span<const std::string> args, const ProcessStart& star
   TRY(read_log_level(job.caller, job.flags));
   if (job.command.argv.empty() || job.command.argv[0].empty())
     return Error::plain("no command given", "caisson exec [options] [--] command…");
-  job.policy = TRY(resolve(settings, job.caller, job.command, RealHostFiles()));
+  bool may_make = look == Look::kAndMake && !job.flags.dry_run;
+  job.policy = may_make ? TRY(resolve(settings, job.caller, job.command, RealHostFiles()))
+                        : TRY(resolve(settings, job.caller, job.command, PretendingHostFiles()));
   job.facts = probe_host();
   if (job.facts.may_map_ids)
     job.facts.without_idmap = sources_without_idmap(job.policy.mounts, job.facts.kernel_release);
+  return job;
+}
+
+Result<Job> make_job(std::span<const std::string> args, const ProcessStart& start, Look look) {
+  Result<Job> job = read_job(args, start, look);
+  if (!job && job.error().hint.empty())
+    return Error(job.error()).with_hint("`caisson exec --help` lists the options, docs/policy.md has "
+                                        "every key and its form");
   return job;
 }
 

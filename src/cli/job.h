@@ -30,7 +30,9 @@ struct Job {
 
 // File, then variables, then flags: each wins over the one before.
 Result<ExecFlags> read_flags(std::span<const std::string> args, Settings&, Command&);
-Result<Job> make_job(std::span<const std::string> args, const ProcessStart&);
+// kOnly: nothing on the host is changed, not even a folder made that exec would make.
+enum class Look { kAndMake, kOnly };
+Result<Job> make_job(std::span<const std::string> args, const ProcessStart&, Look);
 
 // The page of `caisson exec --help`, from the table of settings.
 std::string exec_help();

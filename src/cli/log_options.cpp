@@ -76,7 +76,8 @@ class Parser {
   Result<LogOptions> parse() {
     while (at_ < args_.size()) TRY(word(args_[at_++]));
     if (options_.verify && (options_.filters() || options_.follow))
-      return Error::plain("log verify: takes --json and --file only",
+      return Error::plain(options_.follow ? "log verify: --follow is not for it"
+                                          : "log verify: takes --json and --file only",
                           "it always checks the whole chain");
     return options_;
   }

@@ -95,7 +95,8 @@ std::string duration_text(std::optional<double> ms) {
 // "2026-07-31T09:30:05Z": what --since takes back.
 std::string seconds_text(int64_t ms) { return format_timestamp(ms).substr(0, 19) + "Z"; }
 
-constexpr char kColumns[] = "{:<20}  {:<16}  {:<14}  {:>4}  {:>9}  {:<9}  {}";
+// Narrow, so that the command still shows in a window of 80 columns; --json has everything.
+constexpr char kColumns[] = "{:<20}  {:<8.8}  {:<11}  {:>4}  {:>8}  {}";
 
 // The first `width` characters, counted as code points, of text that is one line.
 std::string cut_to_width(std::string text, size_t width) {
@@ -177,17 +178,18 @@ std::string shown(std::string_view text) {
 }
 
 std::string format_log_header() {
-  return fmt::format(kColumns, "TIME", "ID", "STATUS", "EXIT", "DURATION", "TIER", "COMMAND\n");
+  return fmt::format(kColumns, "TIME", "ID", "STATUS", "EXIT", "DURATION", "COMMAND\n");
 }
 
 std::string format_log_row(const LogRow& row, std::optional<size_t> width) {
   auto cell = [](const std::string& text) { return text.empty() ? "-" : shown(text); };
   std::string command = row.command;
+  if (!row.tier.empty() && row.tier != "process") command = "[" + row.tier + "] " + command;
   if (row.status == "no-end") command = "(no end on record) " + command;
   std::string line =
       fmt::format(kColumns, seconds_text(row.time_ms), cell(row.id), cell(row.status),
                   row.returncode ? std::to_string(*row.returncode) : "-",
-                  duration_text(row.duration_ms), cell(row.tier), cell(command));
+                  duration_text(row.duration_ms), cell(command));
   return (width ? cut_to_width(std::move(line), *width) : line) + "\n";
 }
 

@@ -45,7 +45,7 @@ TEST(LogRows, AStartAndItsEndAreOneRow) {
   EXPECT_EQ(row.first_line, 1u);
   EXPECT_EQ(row.last_line, 3u);
   EXPECT_EQ(format_log_row(row, {}),
-            "1970-01-01T00:00:00Z  a                 exited             3      1.9ms  process    "
+            "1970-01-01T00:00:00Z  a         exited          3     1.9ms  "
             "sh -c 'echo 1; echo 2'\n");
   EXPECT_EQ(rows.open().size(), 1u);
 }

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+
 namespace caisson {
 
 bool write_all(int fd, std::string_view text) {
@@ -19,6 +21,11 @@ bool write_all(int fd, std::string_view text) {
     }
   }
   return true;
+}
+
+int print(std::string_view text) {
+  if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return 0;
+  return report(Error::system("write to stdout"));
 }
 
 }  // namespace caisson

@@ -8,4 +8,7 @@ namespace caisson {
 // False when the other side is gone.
 bool write_all(int fd, std::string_view text);
 
+// To stdout, which is data: 0, or a message on stderr and kOwnError when it can't be written whole.
+int print(std::string_view text);
+
 }  // namespace caisson

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include "base/text.h"
+#include "run/audit_encode.h"
+
 namespace caisson {
 
 namespace json = boost::json;
@@ -59,6 +62,47 @@ json::object usage_json(const Usage& usage) {
           {"stderr_bytes", usage.stderr_bytes},
           {"stdout_cut_bytes", usage.stdout_cut},
           {"stderr_cut_bytes", usage.stderr_cut}};
+}
+
+// Text as it is when it is UTF-8, else base64 with a flag beside it.
+static void put_output(json::object& out, const char* key, const std::string& bytes) {
+  bool is_text = is_valid_utf8(bytes);
+  out[key] = is_text ? bytes : base64(bytes);
+  if (!is_text) out[std::string(key) + "_encoding"] = "base64";
+}
+
+static json::value text_or_null(const std::string& text) {
+  return text.empty() ? json::value(nullptr) : json::value(text);
+}
+
+std::string result_text(const ResultView& view) {
+  const Outcome& outcome = view.outcome;
+  json::object out;
+  put_output(out, "stdout", outcome.captured_stdout);
+  put_output(out, "stderr", outcome.captured_stderr);
+  out["returncode"] = outcome.exit_code;
+  out["success"] = outcome.status == Status::kOk;
+  out["status"] = status_name(outcome.status);
+  out["reason"] = outcome.reason;
+  if (!outcome.hint.empty()) out["hint"] = outcome.hint;
+  out["duration_ms"] = rounded(outcome.duration_ms);
+  out["usage"] = usage_json(outcome.usage);
+  out["limits"] = view.plan ? json::value(limits_json(view.plan->limits, view.plan->enforcement))
+                            : json::value(nullptr);
+  out["tier"] = view.plan ? json::value(tier_name(view.plan->tier)) : json::value(nullptr);
+  out["degradations"] = view.plan ? degradations_json(view.plan->degradations) : json::array();
+  out["denials"] = denials_json(outcome);
+  out["policy_digest"] = text_or_null(view.policy_digest);
+  out["audit_id"] = text_or_null(view.audit_id);
+  return encode_event(out, SIZE_MAX) + "\n";
+}
+
+std::string setup_error_text(const Error& error, const Plan* plan, const std::string& digest) {
+  Outcome outcome;
+  outcome.status = Status::kSetupError;
+  outcome.reason = error.what;
+  outcome.hint = error.hint;
+  return result_text({outcome, plan, digest, ""});
 }
 
 }  // namespace caisson

@@ -99,14 +99,7 @@ std::optional<std::vector<std::string>> landlock_tier_lacks(const DeepFacts& fac
   lines.push_back("network: there is no private one; sockets are refused altogether");
   lines.push_back(
       "mounts: a path is where it is; --mount works for the same path on both sides only");
-  lines.push_back(
-      "metadata: stat(2) of any file works, and so does chmod(2), chown(2), utimes(2) "
-      "and setxattr(2) of the caller's own; Landlock does not cover them");
-  for (const Enforcement& one : plan->enforcement)
-    if (one.limit == "pids" && one.mechanism == "rlimit")
-      lines.push_back(facts.host.uid == 0
-                          ? "pids: not limited, since RLIMIT_NPROC does not bind root"
-                          : "pids: all processes of this user count, not those of the cell alone");
+  lines.push_back("names: stat(2) of any file works, so that its existence and size are no secret");
   if (facts.host.landlock_abi < kScopes)
     lines.push_back(fmt::format("older kernel: Landlock here lacks {}",
                                 what_is_missing(facts.host.landlock_abi)));

@@ -18,6 +18,7 @@ struct Check {
   std::string found;                  // one line
   std::string why = {};               // why it matters; empty when nothing is wrong
   std::vector<std::string> fix = {};  // lines to type, or of a file to write; '#' begins a remark
+  bool in_full = true;                // false: the default policy gets less than it asks
   bool operator==(const Check&) const = default;
 };
 using Checks = std::vector<Check>;

@@ -249,7 +249,7 @@ TEST(LandlockTier, ListsWhatItCantDo) {
     EXPECT_TRUE(has(lacks, part)) << part;
   EXPECT_FALSE(has(lacks, "pids:"));
   facts.host.cgroup.slots.clear();
-  EXPECT_TRUE(has(join(*landlock_tier_lacks(facts), "\n"), "pids: all processes of this user"));
+  EXPECT_TRUE(has(join(*landlock_tier_lacks(facts), "\n"), "pids: the limit counts all processes of the user"));
 }
 
 TEST(LandlockTier, IsThereWhereUserNamespacesAreNot) {

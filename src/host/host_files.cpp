@@ -59,4 +59,26 @@ bool RealHostFiles::make_directory(const std::string& path) const {
   return ::mkdir(path.c_str(), 0700) == 0;
 }
 
+std::optional<FileIdentity> PretendingHostFiles::look(const std::string& path) const {
+  if (!made_.empty() && path == made_) return real_.look(path.substr(0, path.rfind('/') + 1));
+  return real_.look(path);
+}
+
+std::optional<std::string> PretendingHostFiles::canonical(const std::string& path) const {
+  return !made_.empty() && path == made_ ? path : real_.canonical(path);
+}
+
+std::optional<std::string> PretendingHostFiles::link_target(const std::string& path) const {
+  return real_.link_target(path);
+}
+
+std::optional<std::string> PretendingHostFiles::read(const std::string& path, size_t limit) const {
+  return real_.read(path, limit);
+}
+
+bool PretendingHostFiles::make_directory(const std::string& path) const {
+  made_ = path;
+  return true;
+}
+
 }  // namespace caisson

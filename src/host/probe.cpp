@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "host/cgroup_probe.h"
 #include "plan/root_plan.h"
 #include "sys/kernel_numbers.h"
@@ -52,17 +53,24 @@ static unsigned usable_cpus() {
   return static_cast<unsigned>(CPU_COUNT(&set));
 }
 
-// Root of a cell or of a container may lack the capabilities, or the numbers.
-static bool may_map_ids() {
-  if (::geteuid() != 0) return false;
+static bool has_capabilities_to_map() {
   constexpr uint32_t kNeeded = 1u << CAP_SETUID | 1u << CAP_SETGID | 1u << CAP_SYS_ADMIN;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[2]{};
-  if (sys_call(SYS_capget, &header, sets) < 0 || (sets[0].effective & kNeeded) != kNeeded)
-    return false;
+  return sys_call(SYS_capget, &header, sets) >= 0 && (sets[0].effective & kNeeded) == kNeeded;
+}
+
+// Root of a cell or of a container may be another number outside, and lack what it takes.
+static void look_at_root(HostFacts& facts) {
+  if (facts.uid != 0) return;
   std::optional<std::string> map = RealHostFiles().read("/proc/self/uid_map", 4096);
+  std::vector<std::string> words;
+  for (std::string_view word : split(map.value_or(""), ' '))
+    if (!trim(word).empty()) words.emplace_back(trim(word));
+  facts.is_host_root = words.size() < 2 || words[1] == "0";
   // The initial namespace maps every number onto itself (user_namespaces(7)).
-  return map && map->find("4294967295") != std::string::npos;
+  bool has_all_ids = words.size() == 3 && words[2] == "4294967295";
+  facts.may_map_ids = has_all_ids && has_capabilities_to_map();
 }
 
 HostFacts probe_host() {
@@ -71,7 +79,7 @@ HostFacts probe_host() {
   facts.gid = ::getegid();
   utsname name{};
   if (::uname(&name) == 0) facts.kernel_release = name.release;
-  facts.may_map_ids = may_map_ids();
+  look_at_root(facts);
   facts.landlock_abi = landlock_abi();
   facts.cpus = usable_cpus();
   facts.cgroup = probe_cgroups(CgroupView{});

@@ -27,4 +27,18 @@ class RealHostFiles final : public HostFiles {
   bool make_directory(const std::string& path) const override;
 };
 
+// The same, but a folder that would be made is only remembered, and looked at as its parent.
+class PretendingHostFiles final : public HostFiles {
+ public:
+  std::optional<FileIdentity> look(const std::string& path) const override;
+  std::optional<std::string> canonical(const std::string& path) const override;
+  std::optional<std::string> link_target(const std::string& path) const override;
+  std::optional<std::string> read(const std::string& path, size_t limit) const override;
+  bool make_directory(const std::string& path) const override;
+
+ private:
+  RealHostFiles real_;
+  mutable std::string made_;
+};
+
 }  // namespace caisson

@@ -113,7 +113,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.stamps_.begin = monotonic_ns();
   Pipe control = TRY(make_control_pair());
   Pipe input, output, errors;
-  ChildDescriptors child{control.write.get(), {-1, -1, -1}};
+  ChildDescriptors child{control.write.get(), {-1, -1, -1}, options.window};
   if (plan.terminal == Terminal::kNone) {
     if (options.null_stdin) {
       UniqueFd null{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
@@ -164,10 +164,14 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
 }
 
 Result<void> Cell::give_ids(const Plan& plan) {
-  UniqueFd namespace_fd = TRY(map_throwaway_ids(pid_, plan.uid, plan.gid));
+  ThrowawayIds ids = TRY(map_throwaway_ids(pid_, plan.uid, plan.gid));
+  // The program opens its own stdio anew as /dev/stdout: its pipes must be its own.
+  for (const UniqueFd* end : {&input_, &output_, &error_output_})
+    if (*end && ::fchown(end->get(), ids.outside, ids.outside) != 0)
+      return Error::system("give the cell its pipes");
   std::vector<UniqueFd> mounts;
   for (const Step& step : compiled_->mapped_mounts())
-    mounts.push_back(TRY(open_mapped_mount(step, namespace_fd.get())));
+    mounts.push_back(TRY(open_mapped_mount(step, ids.mapping.get())));
   return send_word(control_.get(), mounts);
 }
 

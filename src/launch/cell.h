@@ -1,6 +1,7 @@
 // Cell: one running sandbox. Dropping it kills what is inside and takes its cgroup away.
 #pragma once
 
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -20,6 +21,7 @@ struct LaunchOptions {
   std::string name;                     // of the cgroup folders
   char* wipe_start = nullptr;           // caisson's own argv and environment strings
   uint64_t wipe_size = 0;
+  winsize window{};                     // of the cell's terminal, if it gets one
   bool inside_cell = false;             // of another caisson, for the hint of a refusal
   bool null_stdin = false;              // /dev/null instead of a pipe
   // Called once the cell stands and before any of its code runs: the place for the record. An error

@@ -56,6 +56,13 @@ static long enter_workdir(const char* path) {
   return where[0] == '/' ? 0 : -EXDEV;
 }
 
+// The caller's session keyring is inherited over fork and exec; an anonymous one takes its place. A
+// kernel without keyrings has nothing to inherit.
+static long join_own_keyring() {
+  long result = sys_call(SYS_keyctl, 1L /* KEYCTL_JOIN_SESSION_KEYRING */, 0L);
+  return result == -ENOSYS ? 0 : result < 0 ? result : 0;
+}
+
 // With every set empty, uid 0 inside is a uid like any other: an exec gives nothing back (T30).
 static long drop_capabilities() {
   sys_call(SYS_prctl, long{PR_SET_SECUREBITS},
@@ -84,6 +91,7 @@ static long run_init_step(ChildState& state, const Step& step) {
       return result;
     }
     case StepKind::kCgroupNamespace: return sys_call(SYS_unshare, long{CLONE_NEWCGROUP});
+    case StepKind::kKeyring: return join_own_keyring();
     case StepKind::kOpenTerminal: return open_terminal(state);
     case StepKind::kWorkdir: return enter_workdir(step.path);
     case StepKind::kDropCapabilities: return drop_capabilities();

@@ -19,8 +19,9 @@ static long take_stdio(ChildState& state) {
     long result = sys_call(SYS_dup3, long{from}, long{i}, 0L);
     if (result < 0) return result;
   }
-  if (state.terminal_fd >= 0) return sys_call(SYS_ioctl, 0L, long{TIOCSCTTY}, 0L);
-  return 0;
+  if (state.terminal_fd < 0) return 0;
+  sys_call(SYS_ioctl, 0L, long{TIOCSWINSZ}, &state.program->window);  // before anybody can ask
+  return sys_call(SYS_ioctl, 0L, long{TIOCSCTTY}, 0L);
 }
 
 static void reset_signals() {
@@ -35,6 +36,17 @@ static void reset_signals() {
       sys_call(SYS_rt_sigaction, number, &standard, 0L, 8L);
   unsigned long none = 0;
   sys_call(SYS_rt_sigprocmask, long{SIG_SETMASK}, &none, 0L, 8L);
+}
+
+// Where the caller's own hard limit is lower, that one holds: it can't be raised, and less is less.
+static long limit_resource(long resource, uint64_t value) {
+  rlimit64 now{};
+  long result = sys_call(SYS_prlimit64, 0L, resource, 0L, &now);
+  if (result < 0) return result;
+  if (value > now.rlim_max) value = now.rlim_max;
+  if (now.rlim_cur == value && now.rlim_max == value) return 0;
+  rlimit64 limit{value, value};
+  return sys_call(SYS_prlimit64, 0L, resource, &limit, 0L);
 }
 
 // The lowest `count` of the cores that this process may use.
@@ -122,10 +134,7 @@ static long exec_program(const ChildProgram& program) {
 static long run_enter_step(ChildState& state, const Step& step) {
   switch (step.kind) {
     case StepKind::kStdio: return take_stdio(state);
-    case StepKind::kRlimit: {
-      rlimit64 limit{step.b, step.b};
-      return sys_call(SYS_prlimit64, 0L, static_cast<long>(step.a), &limit, 0L);
-    }
+    case StepKind::kRlimit: return limit_resource(static_cast<long>(step.a), step.b);
     case StepKind::kPinCpus: return pin_cpus(step.a);
     case StepKind::kLandlock: return restrict_by_landlock(*state.program);
     case StepKind::kSeccomp: return install_filter(state);

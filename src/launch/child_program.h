@@ -4,6 +4,7 @@
 
 #include <linux/filter.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 
 #include <type_traits>
 
@@ -29,6 +30,7 @@ enum class StepKind : uint8_t {
   kHostname,      // path is the name
   kAwaitGo,       // the supervisor has set limits and written the record
   kCgroupNamespace,
+  kKeyring,       // a session keyring of the cell's own
   kOpenTerminal,  // a pty of the cell's own; its master goes to the supervisor
   kWorkdir,       // chdir(path), and it must lie below the root
   kDropCapabilities,
@@ -83,6 +85,7 @@ struct ChildProgram {
 
   int control_fd;                // SOCK_SEQPACKET to the supervisor
   int stdio[3];                  // -1: the terminal
+  winsize window;                // of the cell's terminal
   char* wipe_start;              // caisson's own argv and environment strings
   uint64_t wipe_size;
   bool own_pid_namespace;

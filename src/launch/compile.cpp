@@ -83,6 +83,7 @@ class Compiler {
     init(StepKind::kAwaitGo);                                // limits and record stand before any code runs
     if (plan_.namespaces & CLONE_NEWCGROUP)
       init(StepKind::kCgroupNamespace);                      // after joining the cgroup: it shows as "/"
+    if (control_enabled("keyring")) init(StepKind::kKeyring);
     if (plan_.terminal == Terminal::kOwnPty) init(StepKind::kOpenTerminal);  // from the cell's devpts
     if (!plan_.workdir.empty()) init(StepKind::kWorkdir, keep(plan_.workdir));  // in the new root
     if (control_enabled("capabilities"))
@@ -113,7 +114,7 @@ class Compiler {
 
   void mounts() {
     Step& root = init(StepKind::kNewRoot);
-    root.a = plan_.tmp_bytes + (1 << 20);  // and room for the cell's own folders and files
+    root.a = plan_.tmp_bytes + (1 << 16);  // and room for the cell's own folders and files
     root.b = plan_.tmp_inodes + 1024;
     root.c = mount_attributes({});
     for (const RootStep& step : plan_.root)
@@ -228,6 +229,7 @@ class Compiler {
     program.enter_count = static_cast<uint32_t>(out_.enter_steps_.size());
     program.control_fd = descriptors.control;
     for (int i = 0; i < 3; ++i) program.stdio[i] = descriptors.stdio[i];
+    program.window = descriptors.window;
     program.wipe_start = wipe_start;
     program.wipe_size = wipe_size;
     program.own_pid_namespace = plan_.namespaces & CLONE_NEWPID;
@@ -275,6 +277,7 @@ static std::string describe(const Step& step) {
     case StepKind::kHostname: return "set the host name";
     case StepKind::kAwaitGo: return "wait for the supervisor";
     case StepKind::kCgroupNamespace: return "make the cgroup namespace";
+    case StepKind::kKeyring: return "make a keyring of the cell's own";
     case StepKind::kOpenTerminal: return "open a terminal of the cell's own";
     case StepKind::kWorkdir: return fmt::format("enter the working directory {}", step.path);
     case StepKind::kDropCapabilities: return "drop capabilities";

@@ -15,6 +15,7 @@ namespace caisson {
 struct ChildDescriptors {
   int control;
   int stdio[3];  // -1: the terminal of the cell's own
+  winsize window{};
 };
 
 class CompiledProgram {

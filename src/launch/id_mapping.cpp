@@ -70,11 +70,12 @@ Result<UniqueFd> make_mapping_namespace(uint32_t outside) {
 
 }  // namespace
 
-Result<UniqueFd> map_throwaway_ids(pid_t pid, uid_t uid, gid_t gid) {
+Result<ThrowawayIds> map_throwaway_ids(pid_t pid, uid_t uid, gid_t gid) {
   uint32_t outside = TRY(throwaway_id());
   TRY(write_maps(pid, uid, gid, outside));
-  if (uid == 0 && gid == 0) return open_user_namespace(pid);
-  return make_mapping_namespace(outside);
+  bool same_map = uid == 0 && gid == 0;
+  return ThrowawayIds{outside,
+                      same_map ? TRY(open_user_namespace(pid)) : TRY(make_mapping_namespace(outside))};
 }
 
 Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace) {

@@ -12,7 +12,11 @@ namespace caisson {
 // Writes the id maps of the user namespace of `pid`: `uid` and `gid` inside are a random number
 // outside, another one for every cell. Gives a namespace in which root is that number, by which
 // mounts are mapped.
-Result<UniqueFd> map_throwaway_ids(pid_t pid, uid_t uid, gid_t gid);
+struct ThrowawayIds {
+  uint32_t outside;
+  UniqueFd mapping;
+};
+Result<ThrowawayIds> map_throwaway_ids(pid_t pid, uid_t uid, gid_t gid);
 
 // A detached, id-mapped clone of the step's source. The caller's root can reach what the cell can't.
 Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace);

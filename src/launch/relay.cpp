@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -74,9 +75,18 @@ bool OutputRelay::read_some() {
   return true;
 }
 
+// As much as fits without waiting. Where the kernel can't promise that (a terminal, an old kernel),
+// as much as a descriptor that polls writable takes for certain.
+ssize_t write_without_waiting(int fd, const std::string& bytes) {
+  iovec all{const_cast<char*>(bytes.data()), bytes.size()};
+  ssize_t written = ::pwritev2(fd, &all, 1, -1, RWF_NOWAIT);
+  if (written >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return written;
+  return ::write(fd, bytes.data(), std::min(bytes.size(), kSafeWrite));
+}
+
 void OutputRelay::write_some() {
-  size_t size = to_is_file_ ? pending_.size() : std::min(pending_.size(), kSafeWrite);
-  ssize_t written = ::write(to_, pending_.data(), size);
+  ssize_t written = to_is_file_ ? ::write(to_, pending_.data(), pending_.size())
+                                : write_without_waiting(to_, pending_);
   if (written >= 0) {
     pending_.erase(0, static_cast<size_t>(written));
   } else if (errno != EAGAIN && errno != EINTR) {

@@ -22,8 +22,10 @@ namespace caisson {
 namespace {
 
 // A program that writes this many times its output limit is flooding, not talking (T56).
-constexpr uint64_t kFloodFactor = 64;
+constexpr uint64_t kFloodFactor = 64, kLeastFlood = 1 << 20;
 constexpr uint64_t kEndPatienceNs = 100000000;
+constexpr const char* kMoreMemory = "--memory raises it";
+constexpr uint64_t kDrainPatienceNs = 1000000000;
 constexpr int kPatience = 3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
 
 class Supervisor {
@@ -61,7 +63,7 @@ class Supervisor {
     wait_for_events();
     if (has_deadline() && monotonic_ns() >= deadline_ns_) {
       if (!verdict_)
-        decide(Status::kTimeout, "the time limit was reached");
+        decide(Status::kTimeout, "the time limit was reached", "--timeout raises it");
       else
         cell_.kill();
     }
@@ -94,7 +96,7 @@ class Supervisor {
     if (control_open_ && events_of(polls_, cell_.control())) handle_control();
     if (events_of(polls_, signals_.get())) handle_signals();
     if (oom_fd() >= 0 && events_of(polls_, oom_fd()) && cell_.cgroup()->oom_happened())
-      decide(Status::kOom, "the memory limit was reached");
+      decide(Status::kOom, "the memory limit was reached", kMoreMemory);
     exec_guard_.handle(polls_);
     if (terminal_) {
       terminal_->handle(polls_);
@@ -103,16 +105,20 @@ class Supervisor {
       output_.handle(polls_);
       errors_.handle(polls_);
     }
-    if (output_.cut() + errors_.cut() > how_.limits.output_bytes * kFloodFactor)
-      decide(Status::kLimit, "the program flooded its output far beyond the limit");
+    uint64_t cut = output_.cut() + errors_.cut() + (terminal_ ? terminal_->cut() : 0);
+    if (cut > std::max(how_.limits.output_bytes, kLeastFlood) * kFloodFactor)
+      decide(Status::kLimit, "the program flooded its output far beyond the limit",
+             "--output-limit raises it");
     if (events_of(polls_, cell_.pidfd())) pid1_gone_ = true;
   }
 
-  // The first verdict wins; each of these ends the cell.
-  void decide(Status status, std::string reason) {
-    if (verdict_) return;
+  // The first verdict wins, and a program that has ended by itself has one; each of these ends the
+  // cell.
+  void decide(Status status, std::string reason, std::string hint = {}) {
+    if (verdict_ || wait_status_) return;
     verdict_ = status;
     outcome_.reason = std::move(reason);
+    outcome_.hint = std::move(hint);
     // Asked first, so that what the cell used is accounted; killed when that takes too long.
     cell_.end();
     deadline_ns_ = monotonic_ns() + kEndPatienceNs;
@@ -131,7 +137,7 @@ class Supervisor {
           exited_ns_ = monotonic_ns();
           break;
         case MessageKind::kTerminal:
-          terminal_.emplace(std::move(received.fd), how_.input, how_.output, how_.capture);
+          terminal_.emplace(std::move(received.fd), how_.input, how_.output, how_.capture, budget_);
           break;
         case MessageKind::kListener: exec_guard_.listen(std::move(received.fd)); break;
       }
@@ -195,14 +201,21 @@ class Supervisor {
       return;
     }
     input_.close();
+    uint64_t give_up_ns = monotonic_ns() + kDrainPatienceNs;
     for (;;) {
       output_.drain();
       errors_.drain();
       if (output_.finished() && errors_.finished()) break;
       polls_.clear();
+      polls_.push_back({signals_.get(), POLLIN, 0});
       output_.add_to(polls_);
       errors_.add_to(polls_);
-      if (::poll(polls_.data(), polls_.size(), -1) < 0 && errno != EINTR) break;
+      // A caller who reads slowly is waited for, unless it was us who ended the program; a signal
+      // ends the wait in any case.
+      timespec patience{1, 0};
+      int ready = ::ppoll(polls_.data(), polls_.size(), &patience, nullptr);
+      if (ready < 0 || asked_to_stop_waiting()) break;
+      if (ready == 0 && verdict_ && monotonic_ns() > give_up_ns) break;
       output_.handle(polls_);
       errors_.handle(polls_);
     }
@@ -210,10 +223,21 @@ class Supervisor {
     outcome_.captured_stderr = errors_.take_captured();
   }
 
+  bool asked_to_stop_waiting() {
+    if (!events_of(polls_, signals_.get())) return false;
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+      if (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM || info.ssi_signo == SIGHUP ||
+          info.ssi_signo == SIGQUIT)
+        return true;
+    return false;
+  }
+
   void give_verdict(bool oom) {
     if (!verdict_ && oom && (!wait_status_ || WIFSIGNALED(*wait_status_))) {
       verdict_ = Status::kOom;
       outcome_.reason = "the memory limit was reached";
+      outcome_.hint = kMoreMemory;
     }
     if (!verdict_ && wait_status_) verdict_from(*wait_status_);
     if (!verdict_) {
@@ -251,6 +275,7 @@ class Supervisor {
                                   number == SIGSYS    ? " (a system call from a foreign entry)"
                                   : number == SIGXFSZ ? " (the file size limit)"
                                                       : "");
+    if (number == SIGXFSZ) outcome_.hint = "--fsize raises it";
   }
 
   void fill_usage(const Cell::End& ended) {
@@ -264,7 +289,7 @@ class Supervisor {
     usage.pids_refused = ended.cgroup.pids_refused;
     usage.stdout_bytes = terminal_ ? terminal_->seen() : output_.seen();
     usage.stderr_bytes = errors_.seen();
-    usage.stdout_cut = output_.cut();
+    usage.stdout_cut = terminal_ ? terminal_->cut() : output_.cut();
     usage.stderr_cut = errors_.cut();
   }
 

@@ -14,10 +14,22 @@ namespace caisson {
 constexpr size_t kSafeWrite = 4096;
 constexpr char kEndOfInput = 4;  // ^D, as a person would type it
 
-TerminalRelay::TerminalRelay(UniqueFd master, int input, int output, bool capture)
-    : master_(std::move(master)), input_(input), output_(output), capture_(capture) {
+winsize window_of_caller(int input, int output) {
+  winsize size{};
+  int from = ::isatty(input) ? input : output;
+  if (::ioctl(from, TIOCGWINSZ, &size) != 0) size.ws_row = 24, size.ws_col = 80;
+  return size;
+}
+
+TerminalRelay::TerminalRelay(UniqueFd master, int input, int output, bool capture,
+                             OutputBudget& budget)
+    : master_(std::move(master)),
+      input_(input),
+      output_(output),
+      capture_(capture),
+      to_terminal_(!capture && ::isatty(output)),
+      budget_(budget) {
   ::fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
-  window_changed();
   termios now;
   if (::tcgetattr(input_, &now) != 0) return;
   saved_ = now;
@@ -26,14 +38,14 @@ TerminalRelay::TerminalRelay(UniqueFd master, int input, int output, bool captur
 }
 
 TerminalRelay::~TerminalRelay() {
-  if (saved_) ::tcsetattr(input_, TCSADRAIN, &*saved_);
+  if (!saved_) return;
+  ::tcflush(input_, TCIFLUSH);  // answers to queries of a program that is gone are nobody's input
+  ::tcsetattr(input_, TCSADRAIN, &*saved_);
 }
 
 void TerminalRelay::window_changed() {
-  winsize size{};
-  int from = ::isatty(input_) ? input_ : output_;
-  if (::ioctl(from, TIOCGWINSZ, &size) != 0) size.ws_row = 24, size.ws_col = 80;
-  ::ioctl(master_.get(), TIOCSWINSZ, &size);
+  winsize size = window_of_caller(input_, output_);
+  if (master_) ::ioctl(master_.get(), TIOCSWINSZ, &size);
 }
 
 void TerminalRelay::add_to(std::vector<pollfd>& polls) const {
@@ -64,12 +76,16 @@ bool TerminalRelay::read_master() {
     master_.reset();
     return false;
   }
-  seen_ += static_cast<uint64_t>(got);
-  std::string_view bytes{buffer, static_cast<size_t>(got)};
+  size_t size = static_cast<size_t>(got), allowed = size;
+  if (!to_terminal_) allowed = static_cast<size_t>(std::min<uint64_t>(size, budget_.left));
+  if (!to_terminal_) budget_.left -= allowed;
+  seen_ += size;
+  cut_ += size - allowed;
+  std::string_view bytes{buffer, allowed};
   if (capture_)
     captured_ += bytes;
   else
-    to_caller_ += ::isatty(output_) ? filter_.feed(bytes) : std::string(bytes);
+    to_caller_ += to_terminal_ ? filter_.feed(bytes) : std::string(bytes);
   return true;
 }
 
@@ -95,6 +111,7 @@ void TerminalRelay::write_pending() {
 void TerminalRelay::drain() {
   while (master_ && read_master()) {
   }
+  if (to_terminal_) to_caller_ += filter_.finish();  // modes and colours that were left set
   while (!to_caller_.empty() && !capture_) {
     size_t before = to_caller_.size();
     write_pending();

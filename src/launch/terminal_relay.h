@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 
 #include <optional>
@@ -10,13 +11,18 @@
 
 #include "base/terminal_filter.h"
 #include "base/unique_fd.h"
+#include "launch/relay.h"
 
 namespace caisson {
+
+// Rows and columns of the terminal that the caller sits at; 24 × 80 without one.
+winsize window_of_caller(int input, int output);
 
 class TerminalRelay {
  public:
   // Puts the caller's terminal into raw mode until it is dropped; with no terminal it just passes bytes.
-  TerminalRelay(UniqueFd master, int input, int output, bool capture);
+  // A person at a terminal sees all; what is captured or goes to a file is held to `budget`.
+  TerminalRelay(UniqueFd master, int input, int output, bool capture, OutputBudget& budget);
   ~TerminalRelay();
   TerminalRelay(const TerminalRelay&) = delete;
   TerminalRelay& operator=(const TerminalRelay&) = delete;
@@ -26,6 +32,7 @@ class TerminalRelay {
   void drain();
   void window_changed();
   uint64_t seen() const { return seen_; }
+  uint64_t cut() const { return cut_; }
   std::string take_captured() { return std::move(captured_); }
 
  private:
@@ -34,11 +41,12 @@ class TerminalRelay {
   void write_pending();
   UniqueFd master_;
   int input_, output_;
-  bool capture_, input_open_ = true;
+  bool capture_, to_terminal_, input_open_ = true;
+  OutputBudget& budget_;
   std::optional<termios> saved_;
   TerminalFilter filter_{TerminalFilter::Mode::kInteractive};
   std::string to_caller_, to_cell_, captured_;
-  uint64_t seen_ = 0;
+  uint64_t seen_ = 0, cut_ = 0;
 };
 
 }  // namespace caisson

@@ -42,6 +42,7 @@ struct HostFacts {
   CgroupFacts cgroup;
   std::vector<SystemEntry> system;    // the allow-list of system folders, as found here
   std::vector<std::string> etc;       // the allow-list of names below /etc, as found here
+  bool is_host_root = false;  // uid 0, and not only of a namespace
   bool may_map_ids = false;  // root with all it takes to give a cell ids of its own
   // Mount sources whose filesystem has no idmapped mounts; asked only when may_map_ids.
   std::vector<std::string> without_idmap;

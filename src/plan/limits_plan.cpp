@@ -110,7 +110,7 @@ class LimitPlanner {
       return {};
     }
     // The host's uid 0 is never counted.
-    if (facts_.uid == 0 && !plan_.throwaway_ids)
+    if (facts_.is_host_root && !plan_.throwaway_ids)
       return weaker("pids", "the number of processes is not limited", "none");
     // Since Linux 5.14 RLIMIT_NPROC counts per user namespace, so this counts the cell alone.
     rlimit(RLIMIT_NPROC, "nproc", with_init);

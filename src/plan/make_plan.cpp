@@ -45,8 +45,7 @@ static std::vector<std::string> exec_candidates(const std::string& command, cons
 
 static Filter choose_filter(const Policy& policy) {
   if (policy.has(GrantKind::kNestedNamespaces)) return Filter::kNested;
-  if (policy.tier == Tier::kLandlock && !policy.has(GrantKind::kHostNetwork))
-    return Filter::kNoSockets;
+  if (policy.tier == Tier::kLandlock) return Filter::kNoSockets;
   return Filter::kStandard;
 }
 
@@ -60,8 +59,9 @@ static Result<void> check_landlock_tier(const Policy& policy, const HostFacts& f
           fmt::format("tier landlock can't show {} at {} ({})", mount.source, mount.target,
                       mount.origin),
           "without namespaces a path is where it is: mount it at its own path, or use --tier process");
-  if (policy.has(GrantKind::kNestedNamespaces))
-    return Error::plain("tier landlock can't grant nested namespaces", "use --tier process");
+  for (const Grant& grant : policy.grants)
+    return Error::plain(fmt::format("tier landlock can't grant {}", grant_name(grant.kind)),
+                        "use --tier process");
   return {};
 }
 
@@ -141,7 +141,7 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
     plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
     TRY(choose_ids(policy, facts, plan));
     plan.root = plan_root(policy, facts,
-                          {plan.uid, plan.gid, facts.uid == 0 && !plan.throwaway_ids});
+                          {plan.uid, plan.gid, facts.is_host_root && !plan.throwaway_ids});
   } else {
     note_landlock_tier_limits(plan);
   }

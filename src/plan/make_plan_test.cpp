@@ -207,6 +207,8 @@ TEST(Plan, HoldsWholeCoresByAffinityWithoutACgroup) {
 TEST(Plan, RefusesToLimitProcessesOfTheHostsRootByRlimit) {
   HostFacts facts = host_without_cgroups();
   facts.uid = 0;
+  EXPECT_EQ(error_of(plain_policy(), facts), "");  // 0 of a namespace, somebody else outside
+  facts.is_host_root = true;
   EXPECT_EQ(error_of(plain_policy(), facts), "cannot limit pids: none is mounted");
   facts.may_map_ids = true;  // with an id of its own it is counted like anybody
   EXPECT_EQ(error_of(plain_policy(), facts), "");

@@ -176,7 +176,7 @@ constexpr SettingSpec kSpecs[] = {
      "the largest file that can be written", set_size<&S::file_size, 0>, "1G",
      "no single file fills a disk through a writable mount"},
     {"--tmp-size", "limits.tmp_size", "", A::kQuantity, "SIZE", "limits",
-     "all private writable space: /tmp, which is the home folder too, and /dev/shm",
+     "private space: /tmp, which is the home folder too, and /dev/shm",
      set_size<&S::tmp_size, kLowTmp>, "256M", "it is memory: an eighth of the memory limit"},
     {"--output-limit", "limits.output", "", A::kQuantity, "SIZE", "limits",
      "standard output and standard error together", set_size<&S::output_limit, 0>, "16M",
@@ -217,7 +217,7 @@ constexpr SettingSpec kSpecs[] = {
     {"--tty", "process.tty", "", A::kSwitch, "", "process", "a terminal of the cell's own",
      set_bool<&S::tty>},
     {"--tier", "tier", "", A::kValue, "NAME", "process",
-     "what the boundary is made of: process, landlock, container, microvm", set_tier, "process",
+     "the boundary: process, landlock, container, microvm", set_tier, "process",
      "the strongest boundary that needs neither root nor a daemon"},
 };
 

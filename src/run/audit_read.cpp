@@ -39,7 +39,9 @@ Result<Snapshot> snapshot(int file, const std::string& path) {
 
 Result<AuditReader> AuditReader::open(const std::string& path) {
   UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)};
-  if (!fd) return Error::system("open " + path);
+  if (!fd)
+    return Error::system("open " + path)
+        .with_hint("name a record that is there and that you may read; --file takes its path");
   struct stat st {};
   if (::fstat(fd.get(), &st) < 0) return Error::system("stat " + path);
   if (!S_ISREG(st.st_mode)) return Error::plain(path + ": not a regular file");

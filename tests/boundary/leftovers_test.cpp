@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "cell.h"
 
@@ -121,6 +122,8 @@ TEST(Leftovers, T29_SigkillAtAnyMomentLeavesNoProcess) {
     caisson.send(SIGKILL);
     caisson.finish();
   }
+  // A cell that is being made has wiped the word for a moment: one that lives on shows it again.
+  std::this_thread::sleep_for(500ms);
   EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }))
       << processes_with(marker).size() << " processes of 200 cells live on";
   end_all(processes_with(marker));
