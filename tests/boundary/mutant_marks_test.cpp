@@ -2,6 +2,7 @@
 // here by the mark that it alone leaves; tests/mutants takes each away and looks for a failure.
 #include <errno.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cell.h"
@@ -201,6 +202,23 @@ TEST(Marks, T13_NothingRunsFromProcDevAndEtc) {
     }
   }
   EXPECT_GE(seen, 3);
+}
+
+// A session keyring is inherited, and who possesses a key may use it. The calls are shut in a cell,
+// but where /proc is not masked it lists what the reader possesses.
+TEST(Marks, T35_TheCallersKeysDoNotComeAlong) {
+  const std::string name = "caisson-" + random_word();
+  constexpr int kJoinSession = 1, kRevoke = 3, kSetPermissions = 5, kSessionKeyring = -3;
+  constexpr unsigned kPossessorAlone = 0x3f000000;
+  ASSERT_GE(::syscall(SYS_keyctl, kJoinSession, nullptr), 0);
+  long key = ::syscall(SYS_add_key, "user", name.c_str(), "x", 1ul, kSessionKeyring);
+  ASSERT_GE(key, 0);
+  ASSERT_EQ(::syscall(SYS_keyctl, kSetPermissions, key, kPossessorAlone), 0);
+  Answer inside = in_cell({"read", "/proc/keys"}, {"--allow-nested"});
+  EXPECT_TRUE(worked(inside));
+  EXPECT_EQ(inside.detail.find(name), std::string::npos) << inside.detail;
+  EXPECT_NE(on_host({"read", "/proc/keys"}).detail.find(name), std::string::npos);
+  ::syscall(SYS_keyctl, kRevoke, key);
 }
 
 // Short on both sides: a cell that outlives its time ends soon by itself.

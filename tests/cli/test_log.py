@@ -112,7 +112,7 @@ class Log(CliTest):
 
     def test_it_shows_executions_oldest_first(self):
         header, *rows = self.rows()
-        self.assertRegex(header, r"^TIME +ID +STATUS +EXIT +DURATION +TIER +COMMAND")
+        self.assertRegex(header, r"^TIME +ID +STATUS +EXIT +DURATION +COMMAND")
         self.assertEqual([row.split()[2] for row in rows], ["ok", "exited", "timeout"])
         self.assertIn("echo first", rows[0])
         self.assertIn("sh -c 'exit 3'", rows[1])

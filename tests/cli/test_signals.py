@@ -148,7 +148,8 @@ class Streams(CliTest):
         for words in (["--help"], ["doctor"], ["log"], ["explain", "true"], ["exec"]):
             with self.subTest(words):
                 code = self.shell("<&- >&- 2>&-", *words).returncode
-                self.assertEqual(code, 125 if words == ["exec"] else 0)
+                # doctor tells by its code whether this host enforces everything
+                self.assertIn(code, {"exec": [125], "doctor": [0, 1]}.get(words[0], [0]))
 
     def test_no_record_is_written_into_a_stream_that_was_closed(self):
         self.shell("<&- >&- 2>&-", "exec", "true")
