@@ -63,14 +63,29 @@ static long join_own_keyring() {
   return result == -ENOSYS ? 0 : result < 0 ? result : 0;
 }
 
+// What stands in nobody's way, done while the network is being made: dispositions of signals (all are
+// blocked until the exec), and the bounding set, which takes nothing from this process.
+static void prepare(const ChildProgram& program) {
+  struct {
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    unsigned long mask;
+  } standard{};
+  for (long number = 1; number <= 64; ++number)
+    if (number != SIGKILL && number != SIGSTOP)
+      sys_call(SYS_rt_sigaction, number, &standard, 0L, 8L);
+  if (!program.drop_capabilities) return;
+  for (long capability = 0; capability < 64; ++capability)
+    if (sys_call(SYS_prctl, long{PR_CAPBSET_DROP}, capability) == -EINVAL) break;
+}
+
 // With every set empty, uid 0 inside is a uid like any other: an exec gives nothing back (T30).
 static long drop_capabilities() {
   sys_call(SYS_prctl, long{PR_SET_SECUREBITS},
            long{SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED});
-  for (long capability = 0; capability < 64; ++capability)
-    if (sys_call(SYS_prctl, long{PR_CAPBSET_DROP}, capability) == -EINVAL) break;
   sys_call(SYS_prctl, long{PR_CAP_AMBIENT}, long{PR_CAP_AMBIENT_CLEAR_ALL}, 0L, 0L, 0L);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[2]{};
@@ -82,6 +97,7 @@ static long run_init_step(ChildState& state, const Step& step) {
     case StepKind::kWriteFile: return write_file(step);
     case StepKind::kAwaitIds: return await_ids(state, step);
     case StepKind::kStartNetwork: return start_network_thread();
+    case StepKind::kPrepare: prepare(*state.program); return 0;
     case StepKind::kJoinNetwork: return join_network_thread();
     case StepKind::kHostname: return sys_call(SYS_sethostname, step.path, text_length(step.path));
     case StepKind::kAwaitGo: {

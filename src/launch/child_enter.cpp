@@ -24,16 +24,8 @@ static long take_stdio(ChildState& state) {
   return sys_call(SYS_ioctl, 0L, long{TIOCSCTTY}, 0L);
 }
 
-static void reset_signals() {
-  struct {
-    void* handler;
-    unsigned long flags;
-    void* restorer;
-    unsigned long mask;
-  } standard{};
-  for (long number = 1; number <= 64; ++number)
-    if (number != SIGKILL && number != SIGSTOP)
-      sys_call(SYS_rt_sigaction, number, &standard, 0L, 8L);
+// Their dispositions were set back by pid 1, of which this process is a copy.
+static void unblock_signals() {
   unsigned long none = 0;
   sys_call(SYS_rt_sigprocmask, long{SIG_SETMASK}, &none, 0L, 8L);
 }
@@ -147,7 +139,7 @@ int enter_program(void* argument) {
   ChildState& state = *static_cast<ChildState*>(argument);
   const ChildProgram& program = *state.program;
   sys_call(SYS_setsid);  // before the terminal: only a session leader can take one
-  reset_signals();
+  unblock_signals();
   // Whatever is still open above stdio ends with the exec (T16).
   if (program.close_descriptors)
     sys_call(kernel::kCloseRange, 3L, 0xffffffffL, 4L /* CLOSE_RANGE_CLOEXEC */);

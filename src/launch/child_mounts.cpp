@@ -57,6 +57,8 @@ static long new_root(ChildState& state, const Step& step) {
 }
 
 static long make_file(ChildState& state, const Step& step) {
+  if (step.size == 0)  // a place for a mount: one call instead of two
+    return sys_call(SYS_mknodat, long{state.root_fd}, step.path, long{S_IFREG | 0644}, 0L);
   long fd = sys_call(SYS_openat, long{state.root_fd}, step.path,
                      long{O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW}, 0644L);
   if (fd < 0) return fd;
@@ -153,8 +155,10 @@ static long mount_devpts(ChildState& state, const Step& step) {
   return mount_fd < 0 ? mount_fd : attach(mount_fd, state.root_fd, step.path);
 }
 
-// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask.
+// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask; that is
+// found out first, since a clone that is thrown away again waits for a grace period.
 static long mask(ChildState& state, const Step& step) {
+  if (sys_call(SYS_faccessat, long{state.root_fd}, step.path, 0L) == -ENOENT) return 0;
   long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.a ? "run" : "dev/null",
                            long{kOpenTreeClone | kOpenTreeCloexec});
   if (mount_fd < 0) return mount_fd;
@@ -163,8 +167,7 @@ static long mask(ChildState& state, const Step& step) {
     sys_call(SYS_close, mount_fd);
     return result;
   }
-  result = attach(mount_fd, state.root_fd, step.path);
-  return result == -ENOENT ? 0 : result;
+  return attach(mount_fd, state.root_fd, step.path);
 }
 
 static long seal_root(ChildState& state) {

@@ -26,6 +26,7 @@ enum class StepKind : uint8_t {
   kSealRoot,      // the root becomes read-only
   kStartNetwork,  // begin making the network namespace beside the mounts
   kPivot,         // the new root becomes /, the old one goes
+  kPrepare,       // what can be done while the network is made
   kJoinNetwork,   // enter the network namespace; its loopback is up
   kHostname,      // path is the name
   kAwaitGo,       // the supervisor has set limits and written the record
@@ -89,6 +90,7 @@ struct ChildProgram {
   char* wipe_start;              // caisson's own argv and environment strings
   uint64_t wipe_size;
   bool own_pid_namespace;
+  bool drop_capabilities;
   bool wipe_environment, close_descriptors, die_with_parent, not_dumpable, filter_init;
 };
 static_assert(std::is_trivially_copyable_v<ChildProgram>);

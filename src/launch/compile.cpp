@@ -72,12 +72,14 @@ class Compiler {
     ids();                                                   // mounts need an identity to belong to
     if (plan_.namespaces & CLONE_NEWNS) {
       mounts();
+      init(StepKind::kPrepare);                              // while the network is still being made
       // The old root's release waits for the other core to leave the kernel: not before the network
       // thread is done with it.
       if (own_network) init(StepKind::kJoinNetwork);
       init(StepKind::kPivot);                                // from here the host's files are gone
-    } else if (own_network) {
-      init(StepKind::kJoinNetwork);
+    } else {
+      init(StepKind::kPrepare);
+      if (own_network) init(StepKind::kJoinNetwork);
     }
     if (plan_.namespaces & CLONE_NEWUTS) init(StepKind::kHostname, keep(plan_.hostname));
     init(StepKind::kAwaitGo);                                // limits and record stand before any code runs
@@ -236,6 +238,7 @@ class Compiler {
     program.wipe_environment = control_enabled("environment-wipe");
     program.close_descriptors = control_enabled("close-descriptors");
     program.die_with_parent = control_enabled("die-with-parent");
+    program.drop_capabilities = control_enabled("capabilities");
     program.not_dumpable = control_enabled("not-dumpable");
   }
 
@@ -277,6 +280,7 @@ static std::string describe(const Step& step) {
     case StepKind::kHostname: return "set the host name";
     case StepKind::kAwaitGo: return "wait for the supervisor";
     case StepKind::kCgroupNamespace: return "make the cgroup namespace";
+    case StepKind::kPrepare: return "reset signals and the bounding set";
     case StepKind::kKeyring: return "make a keyring of the cell's own";
     case StepKind::kOpenTerminal: return "open a terminal of the cell's own";
     case StepKind::kWorkdir: return fmt::format("enter the working directory {}", step.path);

@@ -53,7 +53,12 @@ bool enters_a_call_about(pid_t pid, const std::string& path) {
 
 // Runs to the `moment`-th such call; false when the program ended before.
 bool follow(pid_t pid, const std::string& path, int moment) {
-  for (int status = 0, seen = 0; ::waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status);) {
+  int seen = 0;
+  for (siginfo_t what{}; ::waitid(P_PID, pid, &what, WEXITED | WSTOPPED | WNOWAIT) == 0;) {
+    if (what.si_code == CLD_EXITED || what.si_code == CLD_KILLED)
+      return false;  // finish() reaps it
+    int status = 0;
+    ::waitpid(pid, &status, __WALL);
     int signal = WSTOPSIG(status);
     bool of_call = signal == (SIGTRAP | 0x80), of_tracing = status >> 16 != 0;
     if (of_call && enters_a_call_about(pid, path) && ++seen == moment) return true;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,6 +158,14 @@ static int raise_limit(int argc, char** argv) {
   return answer(setrlimit(resource, &limit));
 }
 
+static int zero_limit(int argc, char** argv) {
+  if (argc != 2) return PROBE_USAGE;
+  struct rlimit none = {0, 0};
+  long resource = number(argv[0]);
+  if (!strcmp(argv[1], "setrlimit")) return answer(syscall(SYS_setrlimit, resource, &none));
+  return answer(syscall(SYS_prlimit64, 0L, resource, &none, NULL));
+}
+
 static int flood(int argc, char** argv) {
   if (argc != 2) return PROBE_USAGE;
   static char block[65536];
@@ -191,6 +200,7 @@ const struct Probe resource_probes[] = {{"forks", fork_many, "COUNT"},
                                         {"processors", use_all_processors, ""},
                                         {"mlock", lock_memory, "BYTES"},
                                         {"raise-limit", raise_limit, "NUMBER"},
+                                        {"zero-limit", zero_limit, "NUMBER prlimit64|setrlimit"},
                                         {"flood", flood, "BYTES LETTER|binary"},
                                         {"crash", crash, ""},
                                         {NULL, NULL, NULL}};

@@ -14,8 +14,10 @@ import sys
 import time
 import traceback
 
-import cases
-import cells
+sys.dont_write_bytecode = True  # no __pycache__ in the checkout
+
+import cases  # noqa: E402
+import cells  # noqa: E402
 
 ORDINARY_USER = 54321  # a uid that owns nothing on any machine
 
