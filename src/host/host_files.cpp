@@ -8,17 +8,34 @@
 
 #include "base/unique_fd.h"
 #include "host/probe.h"
+#include "sys/kernel_numbers.h"
+#include "sys/raw_syscall.h"
 
 namespace caisson {
+
+static FileIdentity identity_of(const struct stat& info) {
+  FileIdentity identity{FileIdentity::Kind::kOther, info.st_dev, info.st_ino, false};
+  if (S_ISREG(info.st_mode)) identity.kind = FileIdentity::Kind::kFile;
+  if (S_ISDIR(info.st_mode)) identity.kind = FileIdentity::Kind::kDirectory;
+  return identity;
+}
 
 std::optional<FileIdentity> RealHostFiles::look(const std::string& path) const {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
-  FileIdentity identity{FileIdentity::Kind::kOther, info.st_dev, info.st_ino, false};
-  if (S_ISREG(info.st_mode)) identity.kind = FileIdentity::Kind::kFile;
-  if (S_ISDIR(info.st_mode)) identity.kind = FileIdentity::Kind::kDirectory;
+  FileIdentity identity = identity_of(info);
   identity.executable = S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
   return identity;
+}
+
+std::optional<FileIdentity> RealHostFiles::look_exactly(const std::string& path) const {
+  kernel::OpenHow how{O_PATH | O_CLOEXEC, 0, kernel::kResolveNoSymlinks | kernel::kResolveNoMagicLinks};
+  long opened = sys_call(kernel::kOpenat2, long{AT_FDCWD}, path.c_str(), &how, long{sizeof how});
+  if (opened < 0) return std::nullopt;
+  UniqueFd fd{static_cast<int>(opened)};
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return std::nullopt;
+  return identity_of(info);
 }
 
 std::optional<std::string> RealHostFiles::canonical(const std::string& path) const {
@@ -62,6 +79,10 @@ bool RealHostFiles::make_directory(const std::string& path) const {
 std::optional<FileIdentity> PretendingHostFiles::look(const std::string& path) const {
   if (!made_.empty() && path == made_) return real_.look(path.substr(0, path.rfind('/') + 1));
   return real_.look(path);
+}
+
+std::optional<FileIdentity> PretendingHostFiles::look_exactly(const std::string& path) const {
+  return !made_.empty() && path == made_ ? look(path) : real_.look_exactly(path);
 }
 
 std::optional<std::string> PretendingHostFiles::canonical(const std::string& path) const {

@@ -21,6 +21,7 @@ Caller current_caller(char** environment);
 class RealHostFiles final : public HostFiles {
  public:
   std::optional<FileIdentity> look(const std::string& path) const override;
+  std::optional<FileIdentity> look_exactly(const std::string& path) const override;
   std::optional<std::string> canonical(const std::string& path) const override;
   std::optional<std::string> link_target(const std::string& path) const override;
   std::optional<std::string> read(const std::string& path, size_t limit) const override;
@@ -31,6 +32,7 @@ class RealHostFiles final : public HostFiles {
 class PretendingHostFiles final : public HostFiles {
  public:
   std::optional<FileIdentity> look(const std::string& path) const override;
+  std::optional<FileIdentity> look_exactly(const std::string& path) const override;
   std::optional<std::string> canonical(const std::string& path) const override;
   std::optional<std::string> link_target(const std::string& path) const override;
   std::optional<std::string> read(const std::string& path, size_t limit) const override;

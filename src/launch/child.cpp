@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <linux/prctl.h>
 #include <linux/securebits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -32,12 +33,22 @@ static long write_file(const Step& step) {
   return written < 0 ? written : 0;
 }
 
+// A supervisor that died before the parent-death signal was set has left its word in the socket, and
+// the signal will never come: the end of the socket tells (T29, T39).
+static void end_if_orphaned(const ChildState& state) {
+  pollfd control{state.program->control_fd, POLLRDHUP, 0};
+  timespec now{};
+  long ready = sys_call(SYS_ppoll, &control, 1L, &now, 0L, 0L);
+  if (ready != 0) sys_call(SYS_exit_group, 0L);
+}
+
 // Limits and record stand when the supervisor's word comes. With it come the cgroups to join: moving
 // oneself is the one move that never waits for a grace period of the whole host.
 static long await_go(ChildState& state) {
   int folders[kMostCgroups];
   long count = receive_descriptors(state, folders, kMostCgroups);
   if (count < 0) return count;
+  if (state.program->die_with_parent) end_if_orphaned(state);
   for (long i = 0; i < count; ++i) {
     long result = sys_call(SYS_write, long{folders[i]}, "0", 1L);
     sys_call(SYS_close, long{folders[i]});
@@ -169,7 +180,8 @@ void run_child(const ChildProgram& program) {
   state.message.stamp[kStampFirst] = monotonic_now();
   // First of all: from here on the cell can't outlive the supervisor (T29). Should it have died in
   // between, await_go sees the end of the control socket.
-  if (program.die_with_parent) sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{SIGKILL});
+  if (program.die_with_parent) sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{program.death_signal});
+  if (!program.own_pid_namespace) sys_call(SYS_prctl, long{PR_SET_CHILD_SUBREAPER}, 1L);
   if (program.close_descriptors) close_foreign_descriptors(program);
   if (program.wipe_environment) wipe(program.wipe_start, program.wipe_size);
 

@@ -41,7 +41,7 @@ long await_ids(ChildState& state, const Step& step) {
   if (result >= 0) result = sys_call(SYS_setresuid, uid, uid, uid);
   if (result < 0) return result;
   // A change of ids clears the parent-death signal (prctl(2)).
-  if (state.program->die_with_parent) return sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{SIGKILL});
+  if (state.program->die_with_parent) return sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{state.program->death_signal});
   return 0;
 }
 

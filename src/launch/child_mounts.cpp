@@ -135,6 +135,24 @@ static long bind_own(ChildState& state, const Step& step) {
   return attach(mount_fd, state.root_fd, step.path);
 }
 
+// The mount that is there already, once more over its own folder: with its flags and its ids.
+static long pin(ChildState& state, const Step& step) {
+  OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+              kResolveBeneath | kResolveNoSymlinks | kResolveNoMagicLinks};
+  long folder = sys_call(kOpenat2, long{state.root_fd}, step.path, &how, long{sizeof how});
+  if (folder < 0) return folder;
+  long mount_fd = sys_call(kOpenTree, folder, "",
+                           long{kOpenTreeClone | kOpenTreeCloexec | kAtEmptyPath});
+  long result = mount_fd;
+  if (mount_fd >= 0) {
+    result = sys_call(kMoveMount, mount_fd, "", folder, "",
+                      long{kMoveFromEmptyPath | kMoveToEmptyPath});
+    sys_call(SYS_close, mount_fd);
+  }
+  sys_call(SYS_close, folder);
+  return result;
+}
+
 static long mount_proc(ChildState& state, const Step& step) {
   long context = sys_call(kFsopen, "proc", 1L);
   if (context < 0) return context;
@@ -204,6 +222,7 @@ long run_mount_step(ChildState& state, const Step& step) {
       return sys_call(SYS_symlinkat, step.other, long{state.root_fd}, step.path);
     case StepKind::kBind: return bind_host(state, step);
     case StepKind::kBindOwn: return bind_own(state, step);
+    case StepKind::kPin: return pin(state, step);
     case StepKind::kProc: return mount_proc(state, step);
     case StepKind::kDevpts: return mount_devpts(state, step);
     case StepKind::kMask: return mask(state, step);

@@ -20,6 +20,7 @@ enum class StepKind : uint8_t {
   kLink,          // path → other
   kBind,          // other (host) → path, mount attributes a, kBind… flags, identity {b, c}
   kBindOwn,       // path, a writable window onto the root's own tmpfs
+  kPin,           // path, mounted onto itself, so that it can't be renamed
   kProc,          // a fresh proc at path, mount attributes a
   kDevpts,        // a fresh devpts at path
   kMask,          // path, covered by nothingness; a: it is a directory
@@ -90,6 +91,7 @@ struct ChildProgram {
   char* wipe_start;              // caisson's own argv and environment strings
   uint64_t wipe_size;
   bool own_pid_namespace;
+  int death_signal;  // of the supervisor: SIGKILL takes a pid namespace along, kEndSignal has pid 1 do it
   bool drop_capabilities;
   bool wipe_environment, close_descriptors, die_with_parent, not_dumpable, filter_init;
 };

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 
 #include <fmt/format.h>
 
@@ -152,6 +153,7 @@ class Compiler {
     if (one.below_user_mount) step.flags |= kBindBelowUserMount;
   }
   void mount(const BindOwn& one) { init(StepKind::kBindOwn, below_root(one.path)); }
+  void mount(const PinDirectory& one) { init(StepKind::kPin, below_root(one.path)); }
   void mount(const MountProc& one) {
     MountFlags flags{.read_only = one.read_only && control_enabled("proc-read-only"),
                      .no_exec = true};
@@ -202,7 +204,8 @@ class Compiler {
     auto init_filter = filter_for(FilterName::kInit, false);
     program.init_filter = init_filter.data();
     program.init_filter_count = static_cast<uint32_t>(init_filter.size());
-    program.filter_init = control_enabled("seccomp-init");
+    // Without a pid namespace the first process must find its descendants in /proc to end them.
+    program.filter_init = plan_.tier == Tier::kProcess && control_enabled("seccomp-init");
   }
 
   void words(const std::vector<std::string>& from, std::vector<const char*>& to) {
@@ -235,6 +238,7 @@ class Compiler {
     program.wipe_start = wipe_start;
     program.wipe_size = wipe_size;
     program.own_pid_namespace = plan_.namespaces & CLONE_NEWPID;
+    program.death_signal = plan_.tier == Tier::kProcess ? SIGKILL : kEndSignal;
     program.wipe_environment = control_enabled("environment-wipe");
     program.close_descriptors = control_enabled("close-descriptors");
     program.die_with_parent = control_enabled("die-with-parent");
@@ -270,6 +274,7 @@ static std::string describe(const Step& step) {
     case StepKind::kLink: return fmt::format("make the link /{}", step.path);
     case StepKind::kBind: return fmt::format("mount {} at /{}", step.other, step.path);
     case StepKind::kBindOwn: return fmt::format("open the private space /{}", step.path);
+    case StepKind::kPin: return fmt::format("hold the folder /{} in its place", step.path);
     case StepKind::kProc: return "mount /proc";
     case StepKind::kDevpts: return "mount /dev/pts";
     case StepKind::kMask: return fmt::format("mask /{}", step.path);

@@ -1,5 +1,6 @@
 // pid 1 of the cell: reaps, passes signals on, tells the program's end, and ends everything with it.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -39,16 +40,36 @@ static int reap(const ChildState& state) {
   }
 }
 
-// The supervisor's verdict: everything ends here, and is waited for, so that its use is accounted.
-[[noreturn]] static void end_everything(ChildState& state) {
-  long whom = state.program->own_pid_namespace ? -1 : -static_cast<long>(state.program_pid);
-  sys_call(SYS_kill, whom, long{SIGKILL});
-  int status = 0, program_status = SIGKILL;
+// Without a pid namespace: all that descends from here has this process for a parent in the end, since
+// it is their subreaper. What is listed is killed; what that orphans is listed the next time.
+static void kill_children() {
+  long fd = sys_call(SYS_openat, long{AT_FDCWD}, "/proc/thread-self/children",
+                     long{O_RDONLY | O_CLOEXEC});
+  if (fd < 0) return;
+  char text[4096];
+  long size = sys_call(SYS_read, fd, text, long{sizeof text});
+  sys_call(SYS_close, fd);
+  long pid = 0;
+  for (long i = 0; i < size; ++i) {
+    if (text[i] >= '0' && text[i] <= '9') {
+      pid = pid * 10 + (text[i] - '0');
+    } else if (pid > 0) {
+      sys_call(SYS_kill, pid, long{SIGKILL});
+      pid = 0;
+    }
+  }
+}
+
+// Everything ends here, and is waited for, so that its use is accounted.
+[[noreturn]] static void end_everything(ChildState& state, int program_status) {
+  bool own = state.program->own_pid_namespace;
+  if (own) sys_call(SYS_kill, -1L, long{SIGKILL});
   for (;;) {
+    if (!own) kill_children();
+    int status = 0;
     long pid = sys_call(SYS_wait4, -1L, &status, 0L, 0L);
     if (pid == state.program_pid) program_status = status;
     if (pid < 0 && pid != -EINTR) break;
-    if (pid == state.program_pid && !state.program->own_pid_namespace) break;
   }
   tell(state, MessageKind::kExited, program_status);
   sys_call(SYS_exit_group, 0L);
@@ -67,12 +88,13 @@ void run_init(ChildState& state) {
   unsigned long all = ~0ul;
   for (;;) {
     int status = reap(state);
+    if (status >= 0 && !program.own_pid_namespace) end_everything(state, status);
     if (status >= 0) {
       tell(state, MessageKind::kExited, status);
       sys_call(SYS_exit_group, 0L);  // and with pid 1 the whole namespace
     }
     long number = sys_call(SYS_rt_sigtimedwait, &all, 0L, 0L, 8L);
-    if (number == kEndSignal) end_everything(state);
+    if (number == kEndSignal) end_everything(state, SIGKILL);
     // The program leads a process group of its own, as under a shell: all of it hears the signal.
     if (number > 0 && number != SIGCHLD)
       sys_call(SYS_kill, static_cast<long>(-state.program_pid), number);

@@ -37,6 +37,7 @@ struct RootStepText {
   std::string operator()(const BindOwn& s) const {
     return fmt::format("private   {} (rw,nosuid,nodev, memory only)", s.path);
   }
+  std::string operator()(const PinDirectory& s) const { return fmt::format("hold      {}", s.path); }
   std::string operator()(const MountProc& s) const {
     return fmt::format("proc      {} (own pid namespace, {},nosuid,nodev,noexec)", s.target,
                        s.read_only ? "ro" : "rw");

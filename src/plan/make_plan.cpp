@@ -70,7 +70,8 @@ static void note_landlock_tier_limits(Plan& plan) {
     plan.degradations.push_back({field, "--tier landlock has no namespaces", effect});
   };
   lacks("processes", "host processes are visible to kill(2) by number; Landlock stops the signal on ABI 6");
-  lacks("end", "a process that detaches may outlive the command");
+  lacks("end", "processes are found by their parents: one that is made while the rest is being killed "
+               "is killed after it, and SIGKILL to the cell's first process frees the others");
   lacks("tmp", "there is no private /tmp; nothing but what --allow-write names can be written");
   lacks("proc", "/proc can't be read");
   lacks("pids", "the limit counts all processes of the user on this host");

@@ -43,10 +43,12 @@ struct BindHost {
   bool below_user_mount = false;       // the target lies in a folder whose content nobody has read
 };
 struct BindOwn { std::string path; };            // a writable window onto the private tmpfs
+struct PinDirectory { std::string path; };       // mounted onto itself: it can't be renamed away
 struct MountProc { std::string target; bool read_only = true; };
 struct MountDevpts { std::string target; };
 struct MaskPath { std::string path; bool is_directory = false; };  // an empty thing over it, if it is there
-using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, MountProc,
+using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory,
+                              MountProc,
                               MountDevpts, MaskPath>;
 
 struct ResourceLimit {

@@ -36,6 +36,7 @@ struct ProcMask {
   bool is_directory, root_only;
 };
 constexpr ProcMask kProcMasks[] = {
+    {"acpi", true, false},         {"asound", true, false},       {"driver", true, false},
     {"bus", true, false},          {"fs", true, false},           {"irq", true, false},
     {"scsi", true, false},         {"cmdline", false, false},     {"diskstats", false, false},
     {"interrupts", false, false},  {"kallsyms", false, false},    {"key-users", false, false},
@@ -198,7 +199,9 @@ class RootBuilder {
 
   void user_mounts() {
     for (const Mount& mount : policy_.mounts) {
-      bool nested = below_user_mount(mount.target);
+      const Mount* outer = outer_mount(mount.target);
+      bool nested = outer != nullptr;
+      if (nested && outer->access == Access::kReadWrite) pin_between(outer->target, mount.target);
       if (!nested) mount_point(mount.target, mount.is_directory);
       add(BindHost{.source = mount.source,
                    .target = mount.target,
@@ -209,12 +212,23 @@ class RootBuilder {
                    .below_user_mount = nested});
     }
   }
-  bool below_user_mount(const std::string& target) const {
+  // The innermost mount of the policy that `target` lies in.
+  const Mount* outer_mount(const std::string& target) const {
+    const Mount* outer = nullptr;
     for (const Mount& other : policy_.mounts)
       if (target.size() > other.target.size() && target.starts_with(other.target) &&
           target[other.target.size()] == '/')
-        return true;
-    return false;
+        outer = &other;  // they are ordered, parents first
+    return outer;
+  }
+  // A mount point can't be renamed, but a folder above it could be, and another put in its place: the
+  // host would then find the cell's files under the protected name (T07).
+  void pin_between(const std::string& outer, const std::string& target) {
+    if (!control_enabled("pinned-parents")) return;
+    for (size_t at = target.find('/', outer.size() + 1); at != std::string::npos;
+         at = target.find('/', at + 1))
+      if (std::string folder = target.substr(0, at); made_.insert(folder).second)
+        add(PinDirectory{folder});
   }
 
   const Policy& policy_;

@@ -33,6 +33,9 @@ class FakeHostFiles : public HostFiles {
     if (!node) return std::nullopt;
     return FileIdentity{node->kind, 1, node->inode, node->executable};
   }
+  std::optional<FileIdentity> look_exactly(const std::string& path) const override {
+    return canonical(path) == path ? look(path) : std::nullopt;
+  }
   std::optional<std::string> canonical(const std::string& path) const override {
     LinkWalk walk = walk_links(path, *this);
     if (!walk.complete || (walk.end() != "/" && !nodes_.contains(walk.end()))) return std::nullopt;

@@ -61,7 +61,7 @@ Result<void> check_source(const std::string& path, const Origin& origin) {
 Result<Mount> look_at_source(const Scene& scene, const std::string& text, const Origin& origin) {
   std::string path = TRY(absolute_source(scene, text, origin));
   std::optional<std::string> source = scene.files.canonical(path);
-  std::optional<FileIdentity> found = source ? scene.files.look(*source) : std::nullopt;
+  std::optional<FileIdentity> found = source ? scene.files.look_exactly(*source) : std::nullopt;
   if (!found)
     return Error::plain(fmt::format("{}: {} does not exist or can't be reached", origin, path),
                         fmt::format("mkdir -p {} makes it a folder", shell_quote(path)));
@@ -210,7 +210,7 @@ Result<void> add_requested_mounts(const Scene& scene, Policy& policy) {
 
 void add_current_folder(const Scene& scene, Policy& policy) {
   const std::string& cwd = scene.caller.cwd;
-  std::optional<FileIdentity> found = cwd.empty() ? std::nullopt : scene.files.look(cwd);
+  std::optional<FileIdentity> found = cwd.empty() ? std::nullopt : scene.files.look_exactly(cwd);
   if (!found || found->kind != FileIdentity::Kind::kDirectory) {
     policy.notes.push_back("the current folder is gone or can't be reached: left out");
     return;
