@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "sys/kernel_numbers.h"
 #include "sys/monotonic.h"
 #include "sys/raw_syscall.h"
@@ -177,8 +178,9 @@ Result<void> Cell::give_ids(const Plan& plan) {
 
 Result<void> Cell::make_cgroup(const Plan& plan, const std::string& name) {
   if (plan.cgroup.slots.empty()) return {};
-  sweeper_.emplace(TRY(CgroupSweeper::start(plan.cgroup, name)));  // first: no folder without one
-  cgroup_.emplace(TRY(CellCgroup::create(plan.cgroup, name, sweeper_->pid())));
+  if (control_enabled("sweeper"))
+    sweeper_.emplace(TRY(CgroupSweeper::start(plan.cgroup, name)));  // first: no folder without one
+  cgroup_.emplace(TRY(CellCgroup::create(plan.cgroup, name, sweeper_ ? sweeper_->pid() : 0)));
   return {};
 }
 

@@ -122,6 +122,9 @@ Result<CgroupSweeper> CgroupSweeper::start(const CgroupPlan& plan, const std::st
   ::sigprocmask(SIG_SETMASK, &all, &before);
   long pid =
       caisson_clone_call(CLONE_VM, work->stack + kStackBytes, &CgroupSweeper::run, work.get());
+  // A group of its own before any folder is made: a SIGKILL to the supervisor's whole group (a
+  // shell's, a CI job's) must not end both. Its own setsid() may come too late for that.
+  if (pid > 0) ::setpgid(static_cast<pid_t>(pid), static_cast<pid_t>(pid));
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0)
     return Error::from_errno("clone the process that cleans up after a crash",

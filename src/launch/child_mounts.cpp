@@ -200,7 +200,7 @@ static long make_private() {
 }
 
 // pivot_root(".", "."): the old root lies over the new one and is detached with all its mounts.
-static long pivot(ChildState& state) {
+static long pivot(ChildState& state, const Step& step) {
   long result = sys_call(SYS_fchdir, long{state.root_fd});
   if (result >= 0) result = sys_call(SYS_pivot_root, ".", ".");
   if (result >= 0) result = sys_call(SYS_umount2, ".", long{MNT_DETACH});
@@ -209,7 +209,7 @@ static long pivot(ChildState& state) {
   sys_call(SYS_close, long{state.root_fd});
   state.root_fd = -1;
   // Clones of the host's mounts still receive what the host mounts below them later: not any more.
-  return make_private();
+  return step.flags ? make_private() : 0;
 }
 
 long run_mount_step(ChildState& state, const Step& step) {
@@ -227,7 +227,7 @@ long run_mount_step(ChildState& state, const Step& step) {
     case StepKind::kDevpts: return mount_devpts(state, step);
     case StepKind::kMask: return mask(state, step);
     case StepKind::kSealRoot: return seal_root(state);
-    case StepKind::kPivot: return pivot(state);
+    case StepKind::kPivot: return pivot(state, step);
     default: return -ENOSYS;
   }
 }

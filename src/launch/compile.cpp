@@ -23,7 +23,7 @@ uint64_t mount_attributes(const MountFlags& flags) {
   if (control_enabled("nosuid")) attributes |= kernel::kMountNoSuid;
   if (!flags.devices && control_enabled("nodev")) attributes |= kernel::kMountNoDev;
   if (flags.read_only) attributes |= kernel::kMountReadOnly;
-  if (flags.no_exec) attributes |= kernel::kMountNoExec;
+  if (flags.no_exec && control_enabled("noexec")) attributes |= kernel::kMountNoExec;
   return attributes;
 }
 
@@ -77,19 +77,22 @@ class Compiler {
       // The old root's release waits for the other core to leave the kernel: not before the network
       // thread is done with it.
       if (own_network) init(StepKind::kJoinNetwork);
-      init(StepKind::kPivot);                                // from here the host's files are gone
+      // From here the host's files are gone.
+      init(StepKind::kPivot).flags = control_enabled("private-mounts");
     } else {
       init(StepKind::kPrepare);
       if (own_network) init(StepKind::kJoinNetwork);
     }
-    if (plan_.namespaces & CLONE_NEWUTS) init(StepKind::kHostname, keep(plan_.hostname));
+    if (plan_.namespaces & CLONE_NEWUTS && control_enabled("hostname"))
+      init(StepKind::kHostname, keep(plan_.hostname));
     init(StepKind::kAwaitGo);                                // limits and record stand before any code runs
     if (plan_.namespaces & CLONE_NEWCGROUP)
       init(StepKind::kCgroupNamespace);                      // after joining the cgroup: it shows as "/"
     if (control_enabled("keyring")) init(StepKind::kKeyring);
     if (plan_.terminal == Terminal::kOwnPty) init(StepKind::kOpenTerminal);  // from the cell's devpts
     if (!plan_.workdir.empty()) init(StepKind::kWorkdir, keep(plan_.workdir));  // in the new root
-    if (control_enabled("capabilities"))
+    // Without no_new_privs only a capability could install the filters: that mutant keeps them.
+    if (control_enabled("capabilities") && control_enabled("no-new-privs"))
       init(StepKind::kDropCapabilities);                     // after the last mount and namespace
     if (control_enabled("no-new-privs")) init(StepKind::kNoNewPrivileges);  // before seccomp asks for it
   }
@@ -119,6 +122,8 @@ class Compiler {
     Step& root = init(StepKind::kNewRoot);
     root.a = plan_.tmp_bytes + (1 << 16);  // and room for the cell's own folders and files
     root.b = plan_.tmp_inodes + 1024;
+    if (!control_enabled("tmp-size")) root.a = 0;  // tmpfs(5): no bound
+    if (!control_enabled("tmp-inodes")) root.b = 0;
     root.c = mount_attributes({});
     for (const RootStep& step : plan_.root)
       std::visit([this](const auto& one) { mount(one); }, step);
@@ -175,7 +180,8 @@ class Compiler {
       step.a = static_cast<uint64_t>(limit.resource);
       step.b = limit.value;
     }
-    if (plan_.pin_to_cpus) enter(StepKind::kPinCpus).a = *plan_.pin_to_cpus;
+    if (plan_.pin_to_cpus && control_enabled("affinity"))
+      enter(StepKind::kPinCpus).a = *plan_.pin_to_cpus;
     if (plan_.landlock) enter(StepKind::kLandlock);
     if (control_enabled("seccomp")) enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
     enter(StepKind::kExec);

@@ -20,7 +20,10 @@ ControlMessage receive_control(int socket) {
   header.msg_iovlen = 1;
   header.msg_control = control;
   header.msg_controllen = sizeof control;
-  ssize_t got = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  constexpr int kFlags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC;
+  ssize_t got = ::recvmsg(socket, &header, kFlags);
+  // A cell that failed before it read our word: told once, and what it had to say is behind it.
+  if (got < 0 && errno == ECONNRESET) got = ::recvmsg(socket, &header, kFlags);
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) received.end = true;
   cmsghdr* part = got > 0 ? CMSG_FIRSTHDR(&header) : nullptr;
   if (part && part->cmsg_type == SCM_RIGHTS && part->cmsg_len == CMSG_LEN(sizeof(int))) {

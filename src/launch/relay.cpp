@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "base/control.h"
+
 namespace caisson {
 
 constexpr size_t kChunk = 65536;
@@ -34,7 +36,8 @@ OutputRelay::OutputRelay(UniqueFd from, int to, bool capture, OutputBudget& budg
       to_is_file_(!capture && is_regular_file(to)),
       budget_(budget) {
   if (from_) set_nonblocking(from_.get());  // our end of our own pipe; the cell's end is untouched
-  if (!capture && ::isatty(to)) filter_.emplace(TerminalFilter::Mode::kPlain);
+  if (!capture && ::isatty(to) && control_enabled("terminal-filter"))
+    filter_.emplace(TerminalFilter::Mode::kPlain);
 }
 
 void OutputRelay::add_to(std::vector<pollfd>& polls) const {

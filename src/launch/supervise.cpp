@@ -14,6 +14,7 @@
 #include "launch/control_channel.h"
 #include "launch/exec_guard.h"
 #include "launch/relay.h"
+#include "launch/startup_pages.h"
 #include "launch/terminal_relay.h"
 #include "sys/monotonic.h"
 
@@ -26,6 +27,8 @@ constexpr uint64_t kFloodFactor = 64, kLeastFlood = 1 << 20;
 constexpr uint64_t kEndPatienceNs = 100000000;
 constexpr const char* kMoreMemory = "--memory raises it";
 constexpr uint64_t kDrainPatienceNs = 1000000000;
+// A program that has said nothing for so long will be here for a while.
+constexpr long kSettlingNs = 20000000;
 constexpr int kPatience = 3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
 
 class Supervisor {
@@ -86,8 +89,15 @@ class Supervisor {
       left = {static_cast<time_t>(ns / 1000000000u), static_cast<long>(ns % 1000000000u)};
       timeout = &left;
     }
-    if (::ppoll(polls_.data(), polls_.size(), timeout, nullptr) < 0)
+    timespec settling{0, kSettlingNs};
+    bool settle = !settled_ && (!timeout || timeout->tv_sec > 0);
+    int ready = ::ppoll(polls_.data(), polls_.size(), settle ? &settling : timeout, nullptr);
+    if (ready < 0)
       for (pollfd& one : polls_) one.revents = 0;
+    if (ready == 0 && settle) {
+      settled_ = true;
+      give_back_startup_pages();
+    }
   }
 
   bool has_deadline() const { return verdict_ || how_.limits.wall; }
@@ -330,7 +340,7 @@ class Supervisor {
   UniqueFd signals_;
   std::vector<pollfd> polls_;
   uint64_t deadline_ns_ = 0, exited_ns_ = 0;
-  bool control_open_ = true, pid1_gone_ = false;
+  bool settled_ = false, control_open_ = true, pid1_gone_ = false;
   int asked_to_end_ = 0;
   std::optional<Status> verdict_;
   std::optional<int> wait_status_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/control.h"
 #include "launch/relay.h"
 
 namespace caisson {
@@ -82,10 +83,11 @@ bool TerminalRelay::read_master() {
   seen_ += size;
   cut_ += size - allowed;
   std::string_view bytes{buffer, allowed};
+  bool filtered = to_terminal_ && control_enabled("terminal-filter");
   if (capture_)
     captured_ += bytes;
   else
-    to_caller_ += to_terminal_ ? filter_.feed(bytes) : std::string(bytes);
+    to_caller_ += filtered ? filter_.feed(bytes) : std::string(bytes);
   return true;
 }
 

@@ -135,6 +135,8 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
   for (const auto& [name, value] : policy.environment)
     plan.environment.push_back(fmt::format("{}={}", name, value));
   plan.limits = policy.limits;
+  if (!control_enabled("timeout")) plan.limits.wall.reset();
+  if (!control_enabled("output-limit")) plan.limits.output_bytes = uint64_t{1} << 40;
   plan.filter = choose_filter(policy);
 
   if (policy.tier == Tier::kProcess) {

@@ -162,6 +162,7 @@ class RootBuilder {
 
   void proc() {
     directory("/proc");
+    if (!control_enabled("namespace-pid")) return;  // no proc of a foreign pid namespace can be had
     directory("/run");  // stays empty: what masks a folder is a view of it
     // A user namespace inside the cell writes its id maps through /proc, and the kernel lets it mount
     // a proc of its own only where no part of the outer one is hidden (mount_too_revealing).
@@ -209,7 +210,7 @@ class RootBuilder {
                                           control_enabled("mount-read-only")},
                    .device = mount.device,
                    .inode = mount.inode,
-                   .below_user_mount = nested});
+                   .below_user_mount = nested && control_enabled("mount-links")});
     }
   }
   // The innermost mount of the policy that `target` lies in.

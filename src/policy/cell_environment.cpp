@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/control.h"
 #include "base/text.h"
 #include "policy/units.h"
 
@@ -30,7 +31,8 @@ void pass_from_caller(const Scene& scene, Variables& out) {
   bool tty = scene.settings.tty.value.value_or(false);
   for (const auto& [name, text] : scene.caller.environment) {
     bool wanted = tells_the_locale(name) || name == "TERM" ||
-                  (tty && (name == "COLORTERM" || name == "NO_COLOR"));
+                  (tty && (name == "COLORTERM" || name == "NO_COLOR")) ||
+                  !control_enabled("environment");
     if (wanted && text.size() < kMaxString) out[name] = {text, "the caller's environment"};
   }
   if (tty && !out.contains("TERM")) out["TERM"] = {"dumb", "default"};
