@@ -108,7 +108,10 @@ static long run_init_step(ChildState& state, const Step& step) {
     case StepKind::kWriteFile: return write_file(step);
     case StepKind::kAwaitIds: return await_ids(state, step);
     case StepKind::kStartNetwork: return start_network_thread();
-    case StepKind::kPrepare: prepare(*state.program); return 0;
+    case StepKind::kPrepare:
+      state.message.stamp[kStampRoot] = monotonic_now();
+      prepare(*state.program);
+      return 0;
     case StepKind::kJoinNetwork: return join_network_thread();
     case StepKind::kHostname: return sys_call(SYS_sethostname, step.path, text_length(step.path));
     case StepKind::kAwaitGo: {
@@ -124,7 +127,6 @@ static long run_init_step(ChildState& state, const Step& step) {
     case StepKind::kDropCapabilities: return drop_capabilities();
     case StepKind::kNoNewPrivileges:
       return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L);
-    case StepKind::kPivot: state.message.stamp[kStampRoot] = monotonic_now(); [[fallthrough]];
     default: return run_mount_step(state, step);
   }
 }

@@ -318,8 +318,8 @@ class Supervisor {
     phase("  beside: record of the start", mine.recorded);
     last = cloned;
     if (started_) {
-      phase("root built, network made", started_->stamp[kStampRoot]);
-      phase("pivot", started_->stamp[kStampPivot]);
+      phase("ids taken, root built", started_->stamp[kStampRoot]);
+      phase("network joined, pivot", started_->stamp[kStampPivot]);
       phase("wait for limits and record", started_->stamp[kStampGo]);
       phase("privileges dropped", started_->stamp[kStampSpawn]);
       phase("landlock, seccomp, exec", started_->stamp[kStampExec]);
