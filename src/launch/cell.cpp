@@ -129,6 +129,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
     child.stdio[1] = output.write.get();
     child.stdio[2] = errors.write.get();
   }
+  if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
   cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
 
   // v2: the cell is born in its cgroup. v1 can't do that: there the folders are made beside the
@@ -138,9 +139,15 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
 
   block_all_signals();
   int pidfd = -1;
-  int into = cell.cgroup_ ? cell.cgroup_->clone_into_fd() : -1;
-  long pid = clone_cell(cell.compiled_->clone_flags(), &pidfd, into);
-  if (pid == 0) run_child(cell.compiled_->program());
+  // With the cell's own id this process may not put anybody into a cgroup of root's: moved later.
+  int into = cell.cgroup_ && !plan.throwaway_ids ? cell.cgroup_->clone_into_fd() : -1;
+  long pid = 0;
+  {
+    std::optional<BorrowedId> borrowed;
+    if (plan.throwaway_ids) borrowed.emplace(TRY(BorrowedId::take(child.outside_id)));
+    pid = clone_cell(cell.compiled_->clone_flags(), &pidfd, into);
+    if (pid == 0) run_child(cell.compiled_->program());
+  }
   if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), options.inside_cell);
   cell.pid_ = static_cast<pid_t>(pid);
   cell.pidfd_.reset(pidfd);
@@ -151,12 +158,13 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.output_ = std::move(output.read);
   cell.error_output_ = std::move(errors.read);
 
-  if (plan.throwaway_ids) TRY(cell.give_ids(plan));
+  if (cell.cgroup_ && into < 0) TRY(cell.cgroup_->attach(cell.pid_));
   std::vector<UniqueFd> join;
   if (!born_in_cgroup) {
     TRY(cell.make_cgroup(plan, options.name));
     if (cell.cgroup_) join = TRY(cell.cgroup_->join_fds());
   }
+  if (plan.throwaway_ids) TRY(cell.send_mounts(plan, child.outside_id));
   cell.stamps_.limited = monotonic_ns();
   if (options.before_go) TRY(options.before_go());
   cell.stamps_.recorded = monotonic_ns();
@@ -164,15 +172,20 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   return cell;
 }
 
-Result<void> Cell::give_ids(const Plan& plan) {
-  ThrowawayIds ids = TRY(map_throwaway_ids(pid_, plan.uid, plan.gid));
+Result<void> Cell::send_mounts(const Plan& plan, uint32_t outside) {
   // The program opens its own stdio anew as /dev/stdout: its pipes must be its own.
   for (const UniqueFd* end : {&input_, &output_, &error_output_})
-    if (*end && ::fchown(end->get(), ids.outside, ids.outside) != 0)
+    if (*end && ::fchown(end->get(), outside, outside) != 0)
       return Error::system("give the cell its pipes");
+  if (compiled_->mapped_mounts().empty()) return {};
+  // A namespace without maps can't map a mount. What else may come, a failure, is left for supervise().
+  ChildMessage message{};
+  ssize_t got = ::recv(control_.get(), &message, sizeof message, MSG_PEEK);
+  if (got != sizeof message || message.kind != MessageKind::kMapped) return {};
+  UniqueFd mapping = TRY(mapping_namespace(pid_, plan, outside));
   std::vector<UniqueFd> mounts;
   for (const Step& step : compiled_->mapped_mounts())
-    mounts.push_back(TRY(open_mapped_mount(step, ids.mapping.get())));
+    mounts.push_back(TRY(open_mapped_mount(step, mapping.get())));
   return send_word(control_.get(), mounts);
 }
 

@@ -61,7 +61,7 @@ class Cell {
 
  private:
   Cell() = default;
-  Result<void> give_ids(const Plan&);
+  Result<void> send_mounts(const Plan&, uint32_t outside);
   Result<void> make_cgroup(const Plan&, const std::string& name);
   void release_cgroup();
   pid_t pid_ = -1;

@@ -106,7 +106,8 @@ static long drop_capabilities() {
 static long run_init_step(ChildState& state, const Step& step) {
   switch (step.kind) {
     case StepKind::kWriteFile: return write_file(step);
-    case StepKind::kAwaitIds: return await_ids(state, step);
+    case StepKind::kTakeIds: return take_ids(state, step);
+    case StepKind::kAwaitMounts: return await_mounts(state);
     case StepKind::kStartNetwork: return start_network_thread();
     case StepKind::kPrepare:
       state.message.stamp[kStampRoot] = monotonic_now();
@@ -184,6 +185,8 @@ void run_child(const ChildProgram& program) {
   // between, await_go sees the end of the control socket.
   if (program.die_with_parent) sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{program.death_signal});
   if (!program.own_pid_namespace) sys_call(SYS_prctl, long{PR_SET_CHILD_SUBREAPER}, 1L);
+  // Born from a process that had changed its ids, its own /proc/self would be root's to write.
+  sys_call(SYS_prctl, long{PR_SET_DUMPABLE}, 1L);
   if (program.close_descriptors) close_foreign_descriptors(program);
   if (program.wipe_environment) wipe(program.wipe_start, program.wipe_size);
 

@@ -29,19 +29,25 @@ long receive_descriptors(ChildState& state, int* fds, unsigned most) {
   return count;
 }
 
-// Until here this process was the host's root without a name in its own namespace; from here on it
-// is nobody outside.
-long await_ids(ChildState& state, const Step& step) {
+// Until here root was this process's saved id; from here on it is nobody outside.
+long take_ids(ChildState& state, const Step& step) {
   long uid = static_cast<long>(step.a), gid = static_cast<long>(step.b);
-  long count = receive_descriptors(state, state.mapped_mounts, kMostMappedMounts);
-  if (count < 0) return count;
-  state.mapped_count = static_cast<unsigned>(count);
-  long result = sys_call(SYS_setgroups, 0L, 0L);
-  if (result >= 0) result = sys_call(SYS_setresgid, gid, gid, gid);
+  long result = sys_call(SYS_setresgid, gid, gid, gid);
   if (result >= 0) result = sys_call(SYS_setresuid, uid, uid, uid);
   if (result < 0) return result;
   // A change of ids clears the parent-death signal (prctl(2)).
-  if (state.program->die_with_parent) return sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{state.program->death_signal});
+  if (state.program->die_with_parent)
+    sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{state.program->death_signal});
+  ChildMessage mapped{};
+  mapped.kind = MessageKind::kMapped;
+  result = sys_call(SYS_write, long{state.program->control_fd}, &mapped, long{sizeof mapped});
+  return result < 0 ? result : 0;
+}
+
+long await_mounts(ChildState& state) {
+  long count = receive_descriptors(state, state.mapped_mounts, kMostMappedMounts);
+  if (count < 0) return count;
+  state.mapped_count = static_cast<unsigned>(count);
   return 0;
 }
 

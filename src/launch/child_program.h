@@ -12,7 +12,8 @@ namespace caisson {
 
 enum class StepKind : uint8_t {
   kWriteFile,     // path ← data            (id maps)
-  kAwaitIds,      // the supervisor has written the id maps and sends the id-mapped mounts
+  kTakeIds,       // uid a, gid b: nothing is left of who made us (root only)
+  kAwaitMounts,   // the supervisor sends the id-mapped mounts (root only)
   kPrivateTree,   // nothing that is mounted here shows on the host (only without a user namespace)
   kNewRoot,       // a tmpfs of `a` bytes and `b` inodes becomes the root being built
   kDirectory,     // path, mode a
@@ -104,7 +105,7 @@ constexpr unsigned kMostMappedMounts = 100;   // that come with the ids; SCM_MAX
 constexpr int kEndSignal = 62;
 
 // What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
-enum class MessageKind : uint32_t { kFailed = 1, kStarted, kExited, kTerminal, kListener };
+enum class MessageKind : uint32_t { kFailed = 1, kStarted, kExited, kTerminal, kListener, kMapped };
 struct ChildMessage {
   MessageKind kind;
   uint32_t step;   // index into init_steps, or init_count + index into enter_steps

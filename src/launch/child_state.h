@@ -33,7 +33,8 @@ int enter_program(void* state);                   // child_enter.cpp: fn of clon
 // One byte and up to `most` descriptors from the supervisor; their number, or -errno. A supervisor
 // that is gone ends this process.
 long receive_descriptors(ChildState&, int* fds, unsigned most);  // child_ids.cpp
-long await_ids(ChildState&, const Step&);
+long take_ids(ChildState&, const Step&);
+long await_mounts(ChildState&);
 
 // One descriptor to the supervisor, with a message around it.
 long send_descriptor(ChildState&, MessageKind, int fd);

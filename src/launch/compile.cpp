@@ -43,6 +43,7 @@ class Compiler {
   Compiler(const Plan& plan, CompiledProgram& out) : plan_(plan), out_(out) {}
 
   void run(const ChildDescriptors& descriptors, char* wipe_start, uint64_t wipe_size) {
+    outside_id_ = descriptors.outside_id;
     out_.clone_flags_ = plan_.namespaces & ~uint64_t{CLONE_NEWNET | CLONE_NEWCGROUP};
     init_steps();
     enter_steps();
@@ -102,15 +103,15 @@ class Compiler {
       if (plan_.namespaces & CLONE_NEWNS) init(StepKind::kPrivateTree);
       return;
     }
-    if (plan_.throwaway_ids) {
-      Step& step = init(StepKind::kAwaitIds);  // the supervisor writes the maps, and sends the mounts mapped by them
-      step.a = plan_.uid;
-      step.b = plan_.gid;
-      return;
-    }
     write_file("/proc/self/setgroups", "deny");  // or gid_map is not ours to write: user_namespaces(7)
-    write_file("/proc/self/uid_map", fmt::format("{0} {0} 1", plan_.uid));
-    write_file("/proc/self/gid_map", fmt::format("{0} {0} 1", plan_.gid));
+    uint32_t outside_uid = plan_.throwaway_ids ? outside_id_ : plan_.uid;
+    uint32_t outside_gid = plan_.throwaway_ids ? outside_id_ : plan_.gid;
+    write_file("/proc/self/uid_map", fmt::format("{} {} 1", plan_.uid, outside_uid));
+    write_file("/proc/self/gid_map", fmt::format("{} {} 1", plan_.gid, outside_gid));
+    if (!plan_.throwaway_ids) return;
+    Step& step = init(StepKind::kTakeIds);  // the saved ids are still the host's root
+    step.a = plan_.uid;
+    step.b = plan_.gid;
   }
   void write_file(const char* path, std::string content) {
     Step& step = init(StepKind::kWriteFile, path);
@@ -150,7 +151,11 @@ class Compiler {
     step.c = one.inode;
     if (plan_.throwaway_ids && one.inode) {  // opened and checked by the supervisor
       step.flags = kBindReceived | (one.below_user_mount ? kBindBelowUserMount : 0);
-      out_.mapped_mounts_.push_back(step);
+      Step bind = step;
+      // Late, so that nobody waits: the supervisor has opened and mapped them meanwhile.
+      if (out_.mapped_mounts_.empty())
+        out_.init_steps_.insert(out_.init_steps_.end() - 1, {.kind = StepKind::kAwaitMounts});
+      out_.mapped_mounts_.push_back(bind);
       return;
     }
     if (one.optional) step.flags |= kBindOptional;
@@ -254,6 +259,7 @@ class Compiler {
 
   const Plan& plan_;
   CompiledProgram& out_;
+  uint32_t outside_id_ = 0;
 };
 
 std::unique_ptr<CompiledProgram> compile(const Plan& plan, const ChildDescriptors& descriptors,
@@ -271,7 +277,8 @@ bool CompiledProgram::is_exec_step(uint32_t index) const {
 static std::string describe(const Step& step) {
   switch (step.kind) {
     case StepKind::kWriteFile: return fmt::format("write {}", step.path);
-    case StepKind::kAwaitIds: return "take on the cell's ids";
+    case StepKind::kTakeIds: return "take on the cell's ids";
+    case StepKind::kAwaitMounts: return "receive the mounts";
     case StepKind::kStdio: return "give the program its stdin, stdout and stderr";
     case StepKind::kPrivateTree: return "make the mount tree private";
     case StepKind::kNewRoot: return "mount the cell's root (tmpfs)";

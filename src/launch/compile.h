@@ -16,6 +16,7 @@ struct ChildDescriptors {
   int control;
   int stdio[3];  // -1: the terminal of the cell's own
   winsize window{};
+  uint32_t outside_id = 0;  // for Plan::throwaway_ids
 };
 
 class CompiledProgram {

@@ -2,13 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -22,13 +27,6 @@ namespace caisson {
 namespace {
 
 constexpr uint64_t kMountIdMap = 0x00100000;  // MOUNT_ATTR_IDMAP
-
-// 0x70000000…0x7fffffff: given to nobody in systemd's table of ids, nor by useradd or subuid.
-Result<uint32_t> throwaway_id() {
-  uint32_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random) return Error::system("get random bytes");
-  return 0x70000000u | (random & 0x0fffffffu);
-}
 
 Result<void> write_map(const std::string& path, const std::string& content) {
   UniqueFd file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
@@ -71,12 +69,35 @@ Result<UniqueFd> make_mapping_namespace(uint32_t outside) {
 
 }  // namespace
 
-Result<ThrowawayIds> map_throwaway_ids(pid_t pid, uid_t uid, gid_t gid) {
-  uint32_t outside = TRY(throwaway_id());
-  TRY(write_maps(pid, uid, gid, outside));
-  bool same_map = uid == 0 && gid == 0;
-  return ThrowawayIds{outside,
-                      same_map ? TRY(open_user_namespace(pid)) : TRY(make_mapping_namespace(outside))};
+// 0x70000000…0x7fffffff: given to nobody in systemd's table of ids, nor by useradd or subuid.
+Result<uint32_t> throwaway_id() {
+  uint32_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) return Error::system("get random bytes");
+  return 0x70000000u | (random & 0x0fffffffu);
+}
+
+Result<BorrowedId> BorrowedId::take(uint32_t id) {
+  BorrowedId borrowed;
+  int count = ::getgroups(0, nullptr);
+  borrowed.groups_.resize(static_cast<size_t>(std::max(count, 0)));
+  if (count < 0 || ::getgroups(count, borrowed.groups_.data()) != count)
+    return Error::system("read the groups");
+  borrowed.taken_ = true;
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, 0) != 0 || ::setresuid(id, id, 0) != 0)
+    return Error::system("take on the cell's ids");
+  return borrowed;
+}
+
+BorrowedId::~BorrowedId() {
+  if (!taken_) return;
+  if (::setresuid(0, 0, 0) != 0 || ::setresgid(0, 0, 0) != 0 ||
+      ::setgroups(groups_.size(), groups_.data()) != 0)
+    ::abort();
+}
+
+Result<UniqueFd> mapping_namespace(pid_t cell, const Plan& plan, uint32_t outside) {
+  if (plan.uid == 0 && plan.gid == 0) return open_user_namespace(cell);
+  return make_mapping_namespace(outside);
 }
 
 Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace) {

@@ -3,20 +3,37 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launch/child_program.h"
+#include "plan/plan.h"
 
 namespace caisson {
 
-// Writes the id maps of the user namespace of `pid`: `uid` and `gid` inside are a random number
-// outside, another one for every cell. Gives a namespace in which root is that number, by which
-// mounts are mapped.
-struct ThrowawayIds {
-  uint32_t outside;
-  UniqueFd mapping;
+// A number that owns nothing, another one for every cell.
+Result<uint32_t> throwaway_id();
+
+// While it lives this process goes by the number, root being only its saved id: a cell that is cloned
+// meanwhile is born with it, and may map it by itself (user_namespaces(7)), without waiting for us.
+class BorrowedId {
+ public:
+  static Result<BorrowedId> take(uint32_t id);
+  BorrowedId(BorrowedId&& other) noexcept : groups_(std::move(other.groups_)), taken_(other.taken_) {
+    other.taken_ = false;
+  }
+  BorrowedId& operator=(BorrowedId&&) = delete;
+  ~BorrowedId();  // root again, or no more: it ends the process if that fails
+
+ private:
+  BorrowedId() = default;
+  std::vector<gid_t> groups_;
+  bool taken_ = false;
 };
-Result<ThrowawayIds> map_throwaway_ids(pid_t pid, uid_t uid, gid_t gid);
+
+// A namespace in which root is the number: the cell's own when it is uid 0 there, else one made for it.
+Result<UniqueFd> mapping_namespace(pid_t cell, const Plan&, uint32_t outside);
 
 // A detached, id-mapped clone of the step's source. The caller's root can reach what the cell can't.
 Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace);

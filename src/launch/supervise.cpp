@@ -141,6 +141,7 @@ class Supervisor {
       if (!received.message) return;
       switch (received.message->kind) {
         case MessageKind::kFailed: setup_failed(*received.message); break;
+        case MessageKind::kMapped: break;  // of use to launch() alone
         case MessageKind::kStarted: started_ = *received.message; break;
         case MessageKind::kExited:
           wait_status_ = received.message->value;
