@@ -108,7 +108,7 @@ static long run_init_step(ChildState& state, const Step& step) {
     case StepKind::kWriteFile: return write_file(step);
     case StepKind::kTakeIds: return take_ids(state, step);
     case StepKind::kAwaitMounts: return await_mounts(state);
-    case StepKind::kStartNetwork: return start_network_thread();
+    case StepKind::kStartNetwork: return start_network_thread(state);
     case StepKind::kPrepare:
       state.message.stamp[kStampRoot] = monotonic_now();
       prepare(*state.program);
@@ -128,6 +128,11 @@ static long run_init_step(ChildState& state, const Step& step) {
     case StepKind::kDropCapabilities: return drop_capabilities();
     case StepKind::kNoNewPrivileges:
       return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L);
+    case StepKind::kProc: {
+      long result = run_mount_step(state, step);
+      if (result >= 0) announce_proc();
+      return result;
+    }
     default: return run_mount_step(state, step);
   }
 }

@@ -50,19 +50,42 @@ void leave_core(unsigned core) {
 }
 
 unsigned creators_core;
+ChildState* cell;
+int proc_is_mounted;
+
+void wait_until_set(int* word) {
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0)
+    sys_call(SYS_futex, word, long{FUTEX_WAIT_PRIVATE}, 0L, 0L, 0L, 0L);
+}
+
+void set_and_wake(int* word, int value) {
+  __atomic_store_n(word, value, __ATOMIC_RELEASE);
+  sys_call(SYS_futex, word, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
+}
+
+// The names of /proc that are not the cell's business, while the first process mounts the rest.
+long mask_proc() {
+  const ChildProgram& program = *cell->program;
+  if (program.mask_count) wait_until_set(&proc_is_mounted);
+  for (uint32_t i = 0; i < program.mask_count; ++i)
+    if (long result = run_mount_step(*cell, program.mask_steps[i]); result < 0) return result;
+  return 0;
+}
 
 int network_thread(void*) {
   leave_core(creators_core);
   long result = make_network();
-  int state = static_cast<int>(result < 0 ? result : result + 1);
-  __atomic_store_n(&network_state, state, __ATOMIC_RELEASE);
-  sys_call(SYS_futex, &network_state, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
+  long masked = result < 0 ? result : mask_proc();
+  set_and_wake(&network_state, static_cast<int>(masked < 0 ? masked : result + 1));
   return 0;
 }
 
 }  // namespace
 
-long start_network_thread() {
+void announce_proc() { set_and_wake(&proc_is_mounted, 1); }
+
+long start_network_thread(ChildState& state) {
+  cell = &state;
   sys_call(SYS_getcpu, &creators_core, 0L, 0L);
   long tid = caisson_clone_call(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                                     CLONE_SYSVSEM,
@@ -71,9 +94,8 @@ long start_network_thread() {
 }
 
 long join_network_thread() {
-  int state;
-  while ((state = __atomic_load_n(&network_state, __ATOMIC_ACQUIRE)) == 0)
-    sys_call(SYS_futex, &network_state, long{FUTEX_WAIT_PRIVATE}, 0L, 0L, 0L, 0L);
+  wait_until_set(&network_state);
+  int state = network_state;
   if (state < 0) return state;
   long result = sys_call(SYS_setns, static_cast<long>(state - 1), long{CLONE_NEWNET});
   sys_call(SYS_close, static_cast<long>(state - 1));

@@ -70,6 +70,9 @@ struct ChildProgram {
   const Step* enter_steps;  // done by the program's process, the last one is the exec
   uint32_t enter_count;
 
+  const Step* mask_steps;  // done by the network thread when it has made the network
+  uint32_t mask_count;
+
   const ChildLandlockRule* landlock_rules;
   uint32_t landlock_count;
   uint64_t landlock_handled, landlock_scoped;

@@ -24,7 +24,8 @@ uint64_t monotonic_now();
 
 // Each returns 0 or -errno.
 long run_mount_step(ChildState&, const Step&);    // child_mounts.cpp
-long start_network_thread();                      // child_network.cpp
+long start_network_thread(ChildState&);           // child_network.cpp
+void announce_proc();                             // it is mounted: its masks can be put on
 long join_network_thread();
 long open_terminal(ChildState&);                  // child_terminal.cpp
 int enter_program(void* state);                   // child_enter.cpp: fn of clone_call; returns on failure only

@@ -173,8 +173,11 @@ class Compiler {
     init(StepKind::kDevpts, below_root(one.target)).a =
         mount_attributes({.no_exec = true, .devices = true});
   }
+  // Beside the other mounts, by the thread that makes the network, when there is one.
   void mount(const MaskPath& one) {
-    init(StepKind::kMask, below_root(one.path)).a = one.is_directory;
+    Step step{.kind = StepKind::kMask, .path = below_root(one.path), .a = one.is_directory};
+    bool beside = plan_.namespaces & CLONE_NEWNET;
+    (beside ? out_.mask_steps_ : out_.init_steps_).push_back(step);
   }
 
   void enter_steps() {
@@ -243,6 +246,8 @@ class Compiler {
     program.init_count = static_cast<uint32_t>(out_.init_steps_.size());
     program.enter_steps = out_.enter_steps_.data();
     program.enter_count = static_cast<uint32_t>(out_.enter_steps_.size());
+    program.mask_steps = out_.mask_steps_.data();
+    program.mask_count = static_cast<uint32_t>(out_.mask_steps_.size());
     program.control_fd = descriptors.control;
     for (int i = 0; i < 3; ++i) program.stdio[i] = descriptors.stdio[i];
     program.window = descriptors.window;
@@ -294,7 +299,7 @@ static std::string describe(const Step& step) {
     case StepKind::kSealRoot: return "make the root read-only";
     case StepKind::kStartNetwork: return "start the network thread";
     case StepKind::kPivot: return "pivot into the new root";
-    case StepKind::kJoinNetwork: return "make the network namespace";
+    case StepKind::kJoinNetwork: return "make the network namespace, or mask names of /proc";
     case StepKind::kHostname: return "set the host name";
     case StepKind::kAwaitGo: return "wait for the supervisor";
     case StepKind::kCgroupNamespace: return "make the cgroup namespace";

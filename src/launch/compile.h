@@ -34,7 +34,7 @@ class CompiledProgram {
   ChildProgram program_{};
   uint64_t clone_flags_ = 0;
   std::deque<std::string> strings_;
-  std::vector<Step> init_steps_, enter_steps_, mapped_mounts_;
+  std::vector<Step> init_steps_, enter_steps_, mapped_mounts_, mask_steps_;
   std::vector<ChildLandlockRule> rules_;
   std::vector<const char*> candidates_, argv_, shell_argv_, environment_;
 };

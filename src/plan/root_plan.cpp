@@ -54,10 +54,10 @@ class RootBuilder {
       : policy_(policy), facts_(facts), ids_(ids) {}
 
   std::vector<RootStep> build() {
+    dev();
+    proc();  // early, so that its masks can be put on beside the rest
     system_folders();
     etc();
-    dev();
-    proc();
     private_space();
     user_links();
     user_mounts();
