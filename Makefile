@@ -5,10 +5,10 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CAISSON := build/release/caisson
 
-.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-bench deps-fuzz
+.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-bench deps-fuzz deps-lint
 .DEFAULT_GOAL := build
 
-deps-build deps-test deps-bench deps-fuzz: deps-%:
+deps-build deps-test deps-bench deps-fuzz deps-lint: deps-%:
 	@tools/install-packages $*
 
 build: deps-build
@@ -36,10 +36,10 @@ fuzz: deps-fuzz
 	@cmake --build build/fuzz -j $(JOBS)
 	@tests/fuzz/run
 
-format:
+format: deps-lint
 	@git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format -i
 
-lint:
+lint: deps-lint
 	@git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format --dry-run --Werror
 	@tools/lint
 

@@ -55,9 +55,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace caisson
 
 // A GNU statement expression: yields the value, or returns the Error from the enclosing function.
-#define TRY(expression)                                              \
-  ({                                                                 \
-    auto try_result_ = (expression);                                 \
-    if (!try_result_.ok()) return std::move(try_result_).error();    \
-    std::move(try_result_).value();                                  \
+#define TRY(expression)                                           \
+  ({                                                              \
+    auto try_result_ = (expression);                              \
+    if (!try_result_.ok()) return std::move(try_result_).error(); \
+    std::move(try_result_).value();                               \
   })

@@ -143,8 +143,7 @@ std::string base64(std::string_view bytes) {
     size_t have = std::min<size_t>(3, bytes.size() - i);
     for (size_t j = 0; j < 3; ++j)
       group = group << 8 | (j < have ? static_cast<unsigned char>(bytes[i + j]) : 0);
-    for (size_t j = 0; j < 4; ++j)
-      out += j <= have ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
+    for (size_t j = 0; j < 4; ++j) out += j <= have ? kAlphabet[group >> (18 - 6 * j) & 63] : '=';
   }
   return out;
 }

@@ -33,7 +33,8 @@ constexpr std::string_view kHelp =
     "  caisson log [verify]                   the record of every execution\n"
     "  caisson --version\n"
     "\n"
-    "`caisson exec --help` lists the options. Default: no network, reads are an allow-list, writes\n"
+    "`caisson exec --help` lists the options. Default: no network, reads are an allow-list, "
+    "writes\n"
     "go to a private /tmp, the environment starts empty, every limit has a value.\n";
 
 // A program started with stdin, stdout or stderr closed would hand its next file out under that

@@ -12,9 +12,9 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/explanation.h"
 #include "cli/job.h"
 #include "cli/output.h"
-#include "cli/explanation.h"
 #include "cli/result_json.h"
 #include "host/cgroup_probe.h"
 #include "launch/cell.h"
@@ -71,8 +71,8 @@ class Execution {
     write_all(STDERR_FILENO, "caisson: " + printable(line) + "\n");
   }
 
-  // cgroup v2 in a login session: systemd's user manager gives a scope of our own for the asking. When
-  // it doesn't, the plan says what can't be limited.
+  // cgroup v2 in a login session: systemd's user manager gives a scope of our own for the asking.
+  // When it doesn't, the plan says what can't be limited.
   void ask_for_delegation() {
     const CgroupFacts& cgroup = job_.facts.cgroup;
     if (!cgroup.slots.empty() || cgroup.user_manager.empty() || job_.flags.dry_run) return;
@@ -91,7 +91,8 @@ class Execution {
   }
 
   Result<Outcome> execute() {
-    AuditLog log = TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
+    AuditLog log =
+        TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
     log_ = std::make_unique<AuditLog>(std::move(log));
     for (const Degradation& one : plan_.degradations)
       if (job_.flags.verbosity || job_.policy.is_best_effort(one.field))
@@ -117,7 +118,8 @@ class Execution {
     Outcome outcome = supervise(std::move(cell), how);
     uint64_t before = monotonic_ns();
     TRY(log_->append(end_event(outcome)));
-    outcome.phases.push_back({"record of the end", static_cast<double>(monotonic_ns() - before) / 1e6});
+    outcome.phases.push_back(
+        {"record of the end", static_cast<double>(monotonic_ns() - before) / 1e6});
     return outcome;
   }
 
@@ -130,8 +132,9 @@ class Execution {
       grants.push_back(json::object{{"name", grant_name(grant.kind)}, {"reason", grant.reason}});
     return {{"kind", "start"},
             {"id", audit_id_},
-            {"who", json::object{{"uid", job_.caller.uid}, {"user", job_.caller.user_name},
-                                 {"pid", ::getpid()}}},
+            {"who",
+             json::object{
+                 {"uid", job_.caller.uid}, {"user", job_.caller.user_name}, {"pid", ::getpid()}}},
             {"argv", std::move(argv)},
             {"cwd", job_.caller.cwd},
             {"policy_digest", digest_},
@@ -159,14 +162,17 @@ class Execution {
     } else if (outcome.status != Status::kOk && outcome.status != Status::kExited) {
       report_end(outcome);
     }
-    if (uint64_t cut = outcome.usage.stdout_cut + outcome.usage.stderr_cut; cut && !job_.flags.json_output)
-      say(fmt::format("{} bytes of output beyond the limit were cut; --output-limit raises it", cut));
+    if (uint64_t cut = outcome.usage.stdout_cut + outcome.usage.stderr_cut;
+        cut && !job_.flags.json_output)
+      say(fmt::format("{} bytes of output beyond the limit were cut; --output-limit raises it",
+                      cut));
     if (job_.flags.timing) print_timing(outcome);
     return code;
   }
 
   void report_end(const Outcome& outcome) const {
-    if (outcome.status == Status::kSignalled && !job_.flags.verbosity) return;  // the exit code tells
+    if (outcome.status == Status::kSignalled && !job_.flags.verbosity)
+      return;  // the exit code tells
     std::string text = fmt::format("caisson: {}\n", printable(outcome.reason));
     if (!outcome.hint.empty()) text += fmt::format("hint: {}\n", printable(outcome.hint));
     write_all(STDERR_FILENO, text);

@@ -1,9 +1,9 @@
 // caisson explain: the policy, the host facts and the plan, before anything runs.
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <fmt/format.h>
 
 #include "base/text.h"
 #include "cli/cli.h"
@@ -22,9 +22,12 @@ namespace json = boost::json;
 
 const char* cgroup_version_name(CgroupFacts::Version version) {
   switch (version) {
-    case CgroupFacts::Version::kV1: return "v1";
-    case CgroupFacts::Version::kV2: return "v2";
-    case CgroupFacts::Version::kNone: break;
+    case CgroupFacts::Version::kV1:
+      return "v1";
+    case CgroupFacts::Version::kV2:
+      return "v2";
+    case CgroupFacts::Version::kNone:
+      break;
   }
   return "none";
 }
@@ -72,9 +75,8 @@ namespace {
 void add_mounts(std::string& text, const Policy& policy) {
   text += "\nwhat it sees of the host beyond the system folders\n";
   for (const Mount& mount : policy.mounts)
-    text += fmt::format("  {} {} at {}  ({})\n",
-                        mount.access == Access::kReadWrite ? "rw" : "ro", mount.source, mount.target,
-                        mount.origin);
+    text += fmt::format("  {} {} at {}  ({})\n", mount.access == Access::kReadWrite ? "rw" : "ro",
+                        mount.source, mount.target, mount.origin);
   if (policy.mounts.empty()) text += "  nothing\n";
 }
 
@@ -148,8 +150,9 @@ int explain_command(std::span<const std::string> args, const ProcessStart& start
   Result<Job> job = make_job(args, start, Look::kOnly);
   if (!job) return report(job.error());
   if (job->flags.help) {
-    return print("caisson explain takes the options and the command of `caisson exec`, and --json.\n\n" +
-                 exec_help());
+    return print(
+        "caisson explain takes the options and the command of `caisson exec`, and --json.\n\n" +
+        exec_help());
   }
   Result<Plan> plan = make_plan(job->policy, job->command, job->facts);
   if (!plan) return report(plan.error());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostPolicyBytes = 1 << 20;
 
-constexpr std::string_view kOtherFlags[] = {"--policy", "--json-output", "--json",    "--dry-run",
+constexpr std::string_view kOtherFlags[] = {"--policy", "--json-output", "--json", "--dry-run",
                                             "--timing", "--verbose",     "--help"};
 
 Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& cursor) {
@@ -98,8 +98,10 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
 Result<Job> make_job(std::span<const std::string> args, const ProcessStart& start, Look look) {
   Result<Job> job = read_job(args, start, look);
   if (!job && job.error().hint.empty())
-    return Error(job.error()).with_hint("`caisson exec --help` lists the options, docs/policy.md has "
-                                        "every key and its form");
+    return Error(job.error())
+        .with_hint(
+            "`caisson exec --help` lists the options, docs/policy.md has "
+            "every key and its form");
   return job;
 }
 
@@ -116,14 +118,15 @@ std::string exec_help() {
     text += fmt::format("  {:<26} {}{}\n", left, spec.help,
                         spec.fallback.empty() ? "" : fmt::format(" [{}]", spec.fallback));
   }
-  text += "\noutput\n"
-          "  --policy FILE              a policy file; variables and flags win over it\n"
-          "  --json-output              one JSON object with the result\n"
-          "  --dry-run                  stop before anything runs; print the plan\n"
-          "  --timing                   where the time went, by phase, on stderr\n"
-          "  -v                         say more on stderr\n"
-          "\nExit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
-          "127 not found, 128+n signal.\n";
+  text +=
+      "\noutput\n"
+      "  --policy FILE              a policy file; variables and flags win over it\n"
+      "  --json-output              one JSON object with the result\n"
+      "  --dry-run                  stop before anything runs; print the plan\n"
+      "  --timing                   where the time went, by phase, on stderr\n"
+      "  -v                         say more on stderr\n"
+      "\nExit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
+      "127 not found, 128+n signal.\n";
   return text;
 }
 

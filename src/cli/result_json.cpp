@@ -37,7 +37,8 @@ json::object limits_json(const Limits& limits, const std::vector<Enforcement>& e
 json::array degradations_json(const std::vector<Degradation>& degradations) {
   json::array out;
   for (const Degradation& one : degradations)
-    out.push_back(json::object{{"field", one.field}, {"reason", one.reason}, {"effect", one.effect}});
+    out.push_back(
+        json::object{{"field", one.field}, {"reason", one.reason}, {"effect", one.effect}});
   return out;
 }
 

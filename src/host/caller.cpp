@@ -27,7 +27,8 @@ Caller current_caller(char** environment) {
   caller.gid = ::getegid();
   for (char** entry = environment; *entry; ++entry)
     if (const char* equals = ::strchr(*entry, '='))
-      caller.environment.emplace(std::string(*entry, static_cast<size_t>(equals - *entry)), equals + 1);
+      caller.environment.emplace(std::string(*entry, static_cast<size_t>(equals - *entry)),
+                                 equals + 1);
   fill_from_passwd(caller);
   if (caller.user_name.empty()) caller.user_name = std::to_string(caller.uid);
   if (std::string home = caller.env("HOME"); !home.empty() && home[0] == '/') caller.home = home;

@@ -112,8 +112,12 @@ Check memory(const DeepFacts& facts) {
   constexpr const char* kName = "memory limit";
   if (const CgroupSlot* slot = slot_for(facts, "memory"))
     return {kName, CheckStatus::kOk, by_cgroup(facts, *slot)};
-  return {kName, CheckStatus::kWarn, fmt::format("by rlimit only: {}", facts.host.cgroup.why_not),
-          "each process of a cell is limited, not the cell as a whole", fix(facts), false};
+  return {kName,
+          CheckStatus::kWarn,
+          fmt::format("by rlimit only: {}", facts.host.cgroup.why_not),
+          "each process of a cell is limited, not the cell as a whole",
+          fix(facts),
+          false};
 }
 
 Check processes(const DeepFacts& facts) {

@@ -28,8 +28,9 @@ Checks check_all(const DeepFacts& facts) {
 }
 
 bool enforced_in_full(const Checks& checks) {
-  return std::ranges::none_of(
-      checks, [](const Check& check) { return check.status == CheckStatus::kFail || !check.in_full; });
+  return std::ranges::none_of(checks, [](const Check& check) {
+    return check.status == CheckStatus::kFail || !check.in_full;
+  });
 }
 
 }  // namespace caisson

@@ -29,7 +29,8 @@ std::optional<FileIdentity> RealHostFiles::look(const std::string& path) const {
 }
 
 std::optional<FileIdentity> RealHostFiles::look_exactly(const std::string& path) const {
-  kernel::OpenHow how{O_PATH | O_CLOEXEC, 0, kernel::kResolveNoSymlinks | kernel::kResolveNoMagicLinks};
+  kernel::OpenHow how{O_PATH | O_CLOEXEC, 0,
+                      kernel::kResolveNoSymlinks | kernel::kResolveNoMagicLinks};
   long opened = sys_call(kernel::kOpenat2, long{AT_FDCWD}, path.c_str(), &how, long{sizeof how});
   if (opened < 0) return std::nullopt;
   UniqueFd fd{static_cast<int>(opened)};
@@ -56,8 +57,8 @@ std::optional<std::string> RealHostFiles::read(const std::string& path, size_t l
   UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   struct stat info;
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  // As much as it claims to hold and one more, so that the usual file takes one read and no growing;
-  // what /proc claims is 0, and some of its files answer the first read only.
+  // As much as it claims to hold and one more, so that the usual file takes one read and no
+  // growing; what /proc claims is 0, and some of its files answer the first read only.
   size_t expected = std::max<size_t>(static_cast<size_t>(info.st_size) + 1, 4096);
   std::string content(std::min(limit, expected), '\0');
   size_t size = 0;

@@ -63,9 +63,9 @@ static bool has_capabilities_to_map() {
 // Root of a cell or of a container may be another number outside, and lack what it takes.
 static void look_at_root(HostFacts& facts) {
   if (facts.uid != 0) return;
-  std::optional<std::string> map = RealHostFiles().read("/proc/self/uid_map", 4096);
+  std::string map = RealHostFiles().read("/proc/self/uid_map", 4096).value_or("");
   std::vector<std::string> words;
-  for (std::string_view word : split(map.value_or(""), ' '))
+  for (std::string_view word : split(map, ' '))
     if (!trim(word).empty()) words.emplace_back(trim(word));
   facts.is_host_root = words.size() < 2 || words[1] == "0";
   // The initial namespace maps every number onto itself (user_namespaces(7)).

@@ -11,7 +11,8 @@ namespace caisson {
 // Cheap enough for every start (about 50 µs): nothing is tried out, only looked at.
 HostFacts probe_host();
 
-// Of these mounts' sources, those on a filesystem that can't be id-mapped (see Plan::throwaway_ids).
+// Of these mounts' sources, those on a filesystem that can't be id-mapped (see
+// Plan::throwaway_ids).
 std::vector<std::string> sources_without_idmap(const std::vector<Mount>&,
                                                const std::string& kernel_release);
 

@@ -53,17 +53,20 @@ Result<Pipe> make_control_pair() {
 Error explain_clone_failure(int errnum, bool inside_cell) {
   Error error = Error::from_errno("cannot create the cell's namespaces", errnum);
   if (inside_cell) {
-    error.hint = "this is the inside of a caisson cell; the outer one must be started with "
-                 "--allow-nested";
+    error.hint =
+        "this is the inside of a caisson cell; the outer one must be started with "
+        "--allow-nested";
     return error;
   }
   if (errnum == EPERM || errnum == ENOSPC || errnum == EACCES)
-    error.hint = "user namespaces are forbidden or used up here; `caisson doctor` shows the fix, "
-                 "and `--tier landlock` is a smaller boundary that needs none";
+    error.hint =
+        "user namespaces are forbidden or used up here; `caisson doctor` shows the fix, "
+        "and `--tier landlock` is a smaller boundary that needs none";
   return error;
 }
 
-// Plain fork semantics, own namespaces, a pidfd from birth. Never from a fat process: exec is small.
+// Plain fork semantics, own namespaces, a pidfd from birth. Never from a fat process: exec is
+// small.
 long clone_cell(uint64_t flags, int* pidfd, int cgroup) {
   clone_args args{};
   args.flags = flags | CLONE_PIDFD;
@@ -178,7 +181,8 @@ Result<void> Cell::send_mounts(const Plan& plan, uint32_t outside) {
     if (*end && ::fchown(end->get(), outside, outside) != 0)
       return Error::system("give the cell its pipes");
   if (compiled_->mapped_mounts().empty()) return {};
-  // A namespace without maps can't map a mount. What else may come, a failure, is left for supervise().
+  // A namespace without maps can't map a mount. What else may come, a failure, is left for
+  // supervise().
   ChildMessage message{};
   ssize_t got = ::recv(control_.get(), &message, sizeof message, MSG_PEEK);
   if (got != sizeof message || message.kind != MessageKind::kMapped) return {};

@@ -18,12 +18,12 @@
 namespace caisson {
 
 struct LaunchOptions {
-  std::string name;                     // of the cgroup folders
-  char* wipe_start = nullptr;           // caisson's own argv and environment strings
+  std::string name;            // of the cgroup folders
+  char* wipe_start = nullptr;  // caisson's own argv and environment strings
   uint64_t wipe_size = 0;
-  winsize window{};                     // of the cell's terminal, if it gets one
-  bool inside_cell = false;             // of another caisson, for the hint of a refusal
-  bool null_stdin = false;              // /dev/null instead of a pipe
+  winsize window{};          // of the cell's terminal, if it gets one
+  bool inside_cell = false;  // of another caisson, for the hint of a refusal
+  bool null_stdin = false;   // /dev/null instead of a pipe
   // Called once the cell stands and before any of its code runs: the place for the record. An error
   // ends the cell unrun.
   std::function<Result<void>()> before_go;
@@ -45,7 +45,9 @@ class Cell {
   CellCgroup* cgroup() { return cgroup_ ? &*cgroup_ : nullptr; }
   const CompiledProgram& compiled() const { return *compiled_; }
   // CLOCK_MONOTONIC ns, for --timing.
-  struct Stamps { uint64_t begin = 0, cloned = 0, limited = 0, recorded = 0; };
+  struct Stamps {
+    uint64_t begin = 0, cloned = 0, limited = 0, recorded = 0;
+  };
   const Stamps& stamps() const { return stamps_; }
 
   void send_signal(int number) const;  // to pid 1, which passes it on
@@ -54,7 +56,10 @@ class Cell {
   // Waits for pid 1 (and so for all) and takes the cgroup away. Gives rusage of all that ran.
   struct End {
     int wait_status = 0;
-    struct rusage_values { double user_ms = 0, system_ms = 0; uint64_t max_rss_bytes = 0; } usage;
+    struct rusage_values {
+      double user_ms = 0, system_ms = 0;
+      uint64_t max_rss_bytes = 0;
+    } usage;
     CgroupUsage cgroup;
   };
   End reap();

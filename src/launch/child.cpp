@@ -1,5 +1,6 @@
-// From clone to exec, inside the cell. Compiled without exceptions and RTTI; no libc that allocates,
-// locks or reads errno. The order is the plan's; why each stands where it does is told in compile.cpp.
+// From clone to exec, inside the cell. Compiled without exceptions and RTTI; no libc that
+// allocates, locks or reads errno. The order is the plan's; why each stands where it does is told
+// in compile.cpp.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -33,8 +34,8 @@ static long write_file(const Step& step) {
   return written < 0 ? written : 0;
 }
 
-// A supervisor that died before the parent-death signal was set has left its word in the socket, and
-// the signal will never come: the end of the socket tells (T29, T39).
+// A supervisor that died before the parent-death signal was set has left its word in the socket,
+// and the signal will never come: the end of the socket tells (T29, T39).
 static void end_if_orphaned(const ChildState& state) {
   pollfd control{state.program->control_fd, POLLRDHUP, 0};
   timespec now{};
@@ -42,8 +43,8 @@ static void end_if_orphaned(const ChildState& state) {
   if (ready != 0) sys_call(SYS_exit_group, 0L);
 }
 
-// Limits and record stand when the supervisor's word comes. With it come the cgroups to join: moving
-// oneself is the one move that never waits for a grace period of the whole host.
+// Limits and record stand when the supervisor's word comes. With it come the cgroups to join:
+// moving oneself is the one move that never waits for a grace period of the whole host.
 static long await_go(ChildState& state) {
   int folders[kMostCgroups];
   long count = receive_descriptors(state, folders, kMostCgroups);
@@ -74,8 +75,8 @@ static long join_own_keyring() {
   return result == -ENOSYS ? 0 : result < 0 ? result : 0;
 }
 
-// What stands in nobody's way, done while the network is being made: dispositions of signals (all are
-// blocked until the exec), and the bounding set, which takes nothing from this process.
+// What stands in nobody's way, done while the network is being made: dispositions of signals (all
+// are blocked until the exec), and the bounding set, which takes nothing from this process.
 static void prepare(const ChildProgram& program) {
   struct {
     void* handler;
@@ -105,27 +106,38 @@ static long drop_capabilities() {
 
 static long run_init_step(ChildState& state, const Step& step) {
   switch (step.kind) {
-    case StepKind::kWriteFile: return write_file(step);
-    case StepKind::kTakeIds: return take_ids(state, step);
-    case StepKind::kAwaitMounts: return await_mounts(state);
-    case StepKind::kStartNetwork: return start_network_thread(state);
+    case StepKind::kWriteFile:
+      return write_file(step);
+    case StepKind::kTakeIds:
+      return take_ids(state, step);
+    case StepKind::kAwaitMounts:
+      return await_mounts(state);
+    case StepKind::kStartNetwork:
+      return start_network_thread(state);
     case StepKind::kPrepare:
       state.message.stamp[kStampRoot] = monotonic_now();
       prepare(*state.program);
       return 0;
-    case StepKind::kJoinNetwork: return join_network_thread();
-    case StepKind::kHostname: return sys_call(SYS_sethostname, step.path, text_length(step.path));
+    case StepKind::kJoinNetwork:
+      return join_network_thread();
+    case StepKind::kHostname:
+      return sys_call(SYS_sethostname, step.path, text_length(step.path));
     case StepKind::kAwaitGo: {
       state.message.stamp[kStampPivot] = monotonic_now();
       long result = await_go(state);
       state.message.stamp[kStampGo] = monotonic_now();
       return result;
     }
-    case StepKind::kCgroupNamespace: return sys_call(SYS_unshare, long{CLONE_NEWCGROUP});
-    case StepKind::kKeyring: return join_own_keyring();
-    case StepKind::kOpenTerminal: return open_terminal(state);
-    case StepKind::kWorkdir: return enter_workdir(step.path);
-    case StepKind::kDropCapabilities: return drop_capabilities();
+    case StepKind::kCgroupNamespace:
+      return sys_call(SYS_unshare, long{CLONE_NEWCGROUP});
+    case StepKind::kKeyring:
+      return join_own_keyring();
+    case StepKind::kOpenTerminal:
+      return open_terminal(state);
+    case StepKind::kWorkdir:
+      return enter_workdir(step.path);
+    case StepKind::kDropCapabilities:
+      return drop_capabilities();
     case StepKind::kNoNewPrivileges:
       return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L);
     case StepKind::kProc: {
@@ -133,7 +145,8 @@ static long run_init_step(ChildState& state, const Step& step) {
       if (result >= 0) announce_proc();
       return result;
     }
-    default: return run_mount_step(state, step);
+    default:
+      return run_mount_step(state, step);
   }
 }
 
@@ -156,8 +169,7 @@ static void close_foreign_descriptors(const ChildProgram& program) {
       if (fd >= 0 && static_cast<unsigned>(fd) >= next && static_cast<unsigned>(fd) < lowest)
         lowest = static_cast<unsigned>(fd);
     if (lowest == ~0u) break;
-    if (lowest > next)
-      sys_call(kernel::kCloseRange, long{next}, static_cast<long>(lowest - 1), 0L);
+    if (lowest > next) sys_call(kernel::kCloseRange, long{next}, static_cast<long>(lowest - 1), 0L);
     next = lowest + 1;
   }
   sys_call(kernel::kCloseRange, long{next}, 0xffffffffL, 0L);
@@ -188,7 +200,8 @@ void run_child(const ChildProgram& program) {
   state.message.stamp[kStampFirst] = monotonic_now();
   // First of all: from here on the cell can't outlive the supervisor (T29). Should it have died in
   // between, await_go sees the end of the control socket.
-  if (program.die_with_parent) sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{program.death_signal});
+  if (program.die_with_parent)
+    sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{program.death_signal});
   if (!program.own_pid_namespace) sys_call(SYS_prctl, long{PR_SET_CHILD_SUBREAPER}, 1L);
   // Born from a process that had changed its ids, its own /proc/self would be root's to write.
   sys_call(SYS_prctl, long{PR_SET_DUMPABLE}, 1L);
@@ -200,7 +213,8 @@ void run_child(const ChildProgram& program) {
     if (result < 0) fail(state, i, result);
   }
   // From now on there is somebody inside who could look: pid 1 can't be traced, and its environ, fd
-  // and memory can't be opened through /proc (T24, T25). The program's exec makes it dumpable again.
+  // and memory can't be opened through /proc (T24, T25). The program's exec makes it dumpable
+  // again.
   if (program.not_dumpable) sys_call(SYS_prctl, long{PR_SET_DUMPABLE}, 0L);
   spawn_program(state);
   run_init(state);

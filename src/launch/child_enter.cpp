@@ -63,8 +63,8 @@ static long add_landlock_rule(long ruleset, const ChildLandlockRule& rule) {
   if (fd == -ENOENT) return 0;  // nothing there, nothing to allow
   if (fd < 0) return fd;
   kernel::LandlockPathBeneath beneath{rule.access, static_cast<int32_t>(fd)};
-  long result = sys_call(kernel::kLandlockAddRule, ruleset,
-                         long{kernel::kLandlockRulePathBeneath}, &beneath, 0L);
+  long result = sys_call(kernel::kLandlockAddRule, ruleset, long{kernel::kLandlockRulePathBeneath},
+                         &beneath, 0L);
   sys_call(SYS_close, fd);
   return result;
 }
@@ -125,13 +125,20 @@ static long exec_program(const ChildProgram& program) {
 
 static long run_enter_step(ChildState& state, const Step& step) {
   switch (step.kind) {
-    case StepKind::kStdio: return take_stdio(state);
-    case StepKind::kRlimit: return limit_resource(static_cast<long>(step.a), step.b);
-    case StepKind::kPinCpus: return pin_cpus(step.a);
-    case StepKind::kLandlock: return restrict_by_landlock(*state.program);
-    case StepKind::kSeccomp: return install_filter(state);
-    case StepKind::kExec: return exec_program(*state.program);
-    default: return -ENOSYS;
+    case StepKind::kStdio:
+      return take_stdio(state);
+    case StepKind::kRlimit:
+      return limit_resource(static_cast<long>(step.a), step.b);
+    case StepKind::kPinCpus:
+      return pin_cpus(step.a);
+    case StepKind::kLandlock:
+      return restrict_by_landlock(*state.program);
+    case StepKind::kSeccomp:
+      return install_filter(state);
+    case StepKind::kExec:
+      return exec_program(*state.program);
+    default:
+      return -ENOSYS;
   }
 }
 

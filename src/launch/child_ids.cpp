@@ -18,7 +18,8 @@ long receive_descriptors(ChildState& state, int* fds, unsigned most) {
   header.msg_iovlen = 1;
   header.msg_control = control;
   header.msg_controllen = sizeof control;
-  long got = sys_call(SYS_recvmsg, long{state.program->control_fd}, &header, long{MSG_CMSG_CLOEXEC});
+  long got =
+      sys_call(SYS_recvmsg, long{state.program->control_fd}, &header, long{MSG_CMSG_CLOEXEC});
   if (got != 1) sys_call(SYS_exit_group, 0L);  // nobody is left to work for
   const cmsghdr* part = CMSG_FIRSTHDR(&header);
   if (!part || part->cmsg_type != SCM_RIGHTS) return 0;

@@ -88,7 +88,8 @@ static long check_identity(long mount_fd, const Step& step) {
   return found.st_dev == step.b && found.st_ino == step.c ? 0 : -ESTALE;
 }
 
-// Below a user's mount the path is made of names that nobody has vouched for: no links are followed.
+// Below a user's mount the path is made of names that nobody has vouched for: no links are
+// followed.
 static long attach_below_user_mount(ChildState& state, long mount_fd, const char* path) {
   OpenHow how{O_PATH | O_CLOEXEC, 0, kResolveBeneath | kResolveNoSymlinks | kResolveNoMagicLinks};
   long target = sys_call(kOpenat2, long{state.root_fd}, path, &how, long{sizeof how});
@@ -96,8 +97,8 @@ static long attach_below_user_mount(ChildState& state, long mount_fd, const char
     sys_call(SYS_close, mount_fd);
     return target;
   }
-  long result = sys_call(kMoveMount, mount_fd, "", target, "",
-                         long{kMoveFromEmptyPath | kMoveToEmptyPath});
+  long result =
+      sys_call(kMoveMount, mount_fd, "", target, "", long{kMoveFromEmptyPath | kMoveToEmptyPath});
   sys_call(SYS_close, mount_fd);
   sys_call(SYS_close, target);
   return result;
@@ -115,8 +116,7 @@ static long bind_host(ChildState& state, const Step& step) {
   // Recursive: in a user namespace a single mount can't be taken off what lies below it.
   long mount_fd = sys_call(kOpenTree, long{AT_FDCWD}, step.other,
                            long{kOpenTreeClone | kOpenTreeCloexec | kAtRecursive});
-  if (mount_fd < 0)
-    return (step.flags & kBindOptional) && mount_fd == -ENOENT ? 0 : mount_fd;
+  if (mount_fd < 0) return (step.flags & kBindOptional) && mount_fd == -ENOENT ? 0 : mount_fd;
   long result = 0;
   if (step.flags & kBindCheckIdentity) result = check_identity(mount_fd, step);
   if (result >= 0) result = set_attributes(mount_fd, step.a);
@@ -129,8 +129,8 @@ static long bind_host(ChildState& state, const Step& step) {
 }
 
 static long bind_own(ChildState& state, const Step& step) {
-  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.path,
-                           long{kOpenTreeClone | kOpenTreeCloexec});
+  long mount_fd =
+      sys_call(kOpenTree, long{state.root_fd}, step.path, long{kOpenTreeClone | kOpenTreeCloexec});
   if (mount_fd < 0) return mount_fd;
   return attach(mount_fd, state.root_fd, step.path);
 }
@@ -141,12 +141,12 @@ static long pin(ChildState& state, const Step& step) {
               kResolveBeneath | kResolveNoSymlinks | kResolveNoMagicLinks};
   long folder = sys_call(kOpenat2, long{state.root_fd}, step.path, &how, long{sizeof how});
   if (folder < 0) return folder;
-  long mount_fd = sys_call(kOpenTree, folder, "",
-                           long{kOpenTreeClone | kOpenTreeCloexec | kAtEmptyPath});
+  long mount_fd =
+      sys_call(kOpenTree, folder, "", long{kOpenTreeClone | kOpenTreeCloexec | kAtEmptyPath});
   long result = mount_fd;
   if (mount_fd >= 0) {
-    result = sys_call(kMoveMount, mount_fd, "", folder, "",
-                      long{kMoveFromEmptyPath | kMoveToEmptyPath});
+    result =
+        sys_call(kMoveMount, mount_fd, "", folder, "", long{kMoveFromEmptyPath | kMoveToEmptyPath});
     sys_call(SYS_close, mount_fd);
   }
   sys_call(SYS_close, folder);
@@ -173,8 +173,8 @@ static long mount_devpts(ChildState& state, const Step& step) {
   return mount_fd < 0 ? mount_fd : attach(mount_fd, state.root_fd, step.path);
 }
 
-// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask; that is
-// found out first, since a clone that is thrown away again waits for a grace period.
+// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask; that
+// is found out first, since a clone that is thrown away again waits for a grace period.
 static long mask(ChildState& state, const Step& step) {
   if (sys_call(SYS_faccessat, long{state.root_fd}, step.path, 0L) == -ENOENT) return 0;
   long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.a ? "run" : "dev/null",
@@ -214,21 +214,34 @@ static long pivot(ChildState& state, const Step& step) {
 
 long run_mount_step(ChildState& state, const Step& step) {
   switch (step.kind) {
-    case StepKind::kPrivateTree: return make_private();
-    case StepKind::kNewRoot: return new_root(state, step);
-    case StepKind::kDirectory: return make_directory(state, step);
-    case StepKind::kFile: return make_file(state, step);
+    case StepKind::kPrivateTree:
+      return make_private();
+    case StepKind::kNewRoot:
+      return new_root(state, step);
+    case StepKind::kDirectory:
+      return make_directory(state, step);
+    case StepKind::kFile:
+      return make_file(state, step);
     case StepKind::kLink:
       return sys_call(SYS_symlinkat, step.other, long{state.root_fd}, step.path);
-    case StepKind::kBind: return bind_host(state, step);
-    case StepKind::kBindOwn: return bind_own(state, step);
-    case StepKind::kPin: return pin(state, step);
-    case StepKind::kProc: return mount_proc(state, step);
-    case StepKind::kDevpts: return mount_devpts(state, step);
-    case StepKind::kMask: return mask(state, step);
-    case StepKind::kSealRoot: return seal_root(state);
-    case StepKind::kPivot: return pivot(state, step);
-    default: return -ENOSYS;
+    case StepKind::kBind:
+      return bind_host(state, step);
+    case StepKind::kBindOwn:
+      return bind_own(state, step);
+    case StepKind::kPin:
+      return pin(state, step);
+    case StepKind::kProc:
+      return mount_proc(state, step);
+    case StepKind::kDevpts:
+      return mount_devpts(state, step);
+    case StepKind::kMask:
+      return mask(state, step);
+    case StepKind::kSealRoot:
+      return seal_root(state);
+    case StepKind::kPivot:
+      return pivot(state, step);
+    default:
+      return -ENOSYS;
   }
 }
 

@@ -13,8 +13,8 @@ namespace caisson {
 
 namespace {
 
-constexpr unsigned long kGetNamespaceOfSocket = 0x894c;   // SIOCGSKNS
-constexpr unsigned long kSetInterfaceFlags = 0x8914;      // SIOCSIFFLAGS
+constexpr unsigned long kGetNamespaceOfSocket = 0x894c;  // SIOCGSKNS
+constexpr unsigned long kSetInterfaceFlags = 0x8914;     // SIOCSIFFLAGS
 
 alignas(16) char thread_stack[16384];
 int network_state;  // 0: under way; else the namespace's descriptor + 1, or -errno
@@ -34,13 +34,14 @@ long make_network() {
   if (socket < 0) return socket;
   result = bring_up_loopback(socket);
   // Asked of a socket and not of /proc, which is being covered meanwhile.
-  if (result >= 0) result = sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
+  if (result >= 0)
+    result = sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
   sys_call(SYS_close, socket);
   return result;
 }
 
-// The scheduler likes to keep a new thread where its creator runs; beside it is where this one is of
-// use. It ends with its work, so nobody inherits the mask.
+// The scheduler likes to keep a new thread where its creator runs; beside it is where this one is
+// of use. It ends with its work, so nobody inherits the mask.
 void leave_core(unsigned core) {
   unsigned char mask[128]{};
   long size = sys_call(SYS_sched_getaffinity, 0L, long{sizeof mask}, mask);
@@ -87,9 +88,9 @@ void announce_proc() { set_and_wake(&proc_is_mounted, 1); }
 long start_network_thread(ChildState& state) {
   cell = &state;
   sys_call(SYS_getcpu, &creators_core, 0L, 0L);
-  long tid = caisson_clone_call(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                                    CLONE_SYSVSEM,
-                                thread_stack + sizeof thread_stack, network_thread, nullptr);
+  long tid = caisson_clone_call(
+      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+      thread_stack + sizeof thread_stack, network_thread, nullptr);
   return tid < 0 ? tid : 0;
 }
 

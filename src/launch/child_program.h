@@ -40,14 +40,19 @@ enum class StepKind : uint8_t {
   kNoNewPrivileges,
   // From here on in the program's own process:
   kStdio,
-  kRlimit,        // resource a, value b
-  kPinCpus,       // the first `a` cores of those allowed
+  kRlimit,   // resource a, value b
+  kPinCpus,  // the first `a` cores of those allowed
   kLandlock,
   kSeccomp,
   kExec,
 };
 
-enum : uint8_t { kBindOptional = 1, kBindCheckIdentity = 2, kBindBelowUserMount = 4, kBindReceived = 8 };
+enum : uint8_t {
+  kBindOptional = 1,
+  kBindCheckIdentity = 2,
+  kBindBelowUserMount = 4,
+  kBindReceived = 8
+};
 
 struct Step {
   StepKind kind;
@@ -89,21 +94,22 @@ struct ChildProgram {
   const char** shell_argv;  // for a script without #!: sh, script, arguments
   const char* const* environment;
 
-  int control_fd;                // SOCK_SEQPACKET to the supervisor
-  int stdio[3];                  // -1: the terminal
-  winsize window;                // of the cell's terminal
-  char* wipe_start;              // caisson's own argv and environment strings
+  int control_fd;    // SOCK_SEQPACKET to the supervisor
+  int stdio[3];      // -1: the terminal
+  winsize window;    // of the cell's terminal
+  char* wipe_start;  // caisson's own argv and environment strings
   uint64_t wipe_size;
   bool own_pid_namespace;
-  int death_signal;  // of the supervisor: SIGKILL takes a pid namespace along, kEndSignal has pid 1 do it
+  int death_signal;  // of the supervisor: SIGKILL takes a pid namespace along, kEndSignal has pid 1
+                     // do it
   bool drop_capabilities;
   bool wipe_environment, close_descriptors, die_with_parent, not_dumpable, filter_init;
 };
 static_assert(std::is_trivially_copyable_v<ChildProgram>);
 static_assert(std::is_trivially_destructible_v<Step>);
 
-constexpr unsigned kMostCgroups = 8;          // that come with the supervisor's go
-constexpr unsigned kMostMappedMounts = 100;   // that come with the ids; SCM_MAX_FD is 253
+constexpr unsigned kMostCgroups = 8;         // that come with the supervisor's go
+constexpr unsigned kMostMappedMounts = 100;  // that come with the ids; SCM_MAX_FD is 253
 // To pid 1: end everything, wait for it, and tell what it used. From inside it is a way to die.
 constexpr int kEndSignal = 62;
 
@@ -111,10 +117,11 @@ constexpr int kEndSignal = 62;
 enum class MessageKind : uint32_t { kFailed = 1, kStarted, kExited, kTerminal, kListener, kMapped };
 struct ChildMessage {
   MessageKind kind;
-  uint32_t step;   // index into init_steps, or init_count + index into enter_steps
-  int32_t value;   // errno, or the wait status
+  uint32_t step;  // index into init_steps, or init_count + index into enter_steps
+  int32_t value;  // errno, or the wait status
   uint32_t reserved;
-  uint64_t stamp[6];  // CLOCK_MONOTONIC ns: first instruction, root built, pivoted, go, spawn, exec'd
+  uint64_t
+      stamp[6];  // CLOCK_MONOTONIC ns: first instruction, root built, pivoted, go, spawn, exec'd
 };
 enum { kStampFirst, kStampRoot, kStampPivot, kStampGo, kStampSpawn, kStampExec };
 

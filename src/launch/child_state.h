@@ -23,13 +23,13 @@ struct ChildState {
 uint64_t monotonic_now();
 
 // Each returns 0 or -errno.
-long run_mount_step(ChildState&, const Step&);    // child_mounts.cpp
-long start_network_thread(ChildState&);           // child_network.cpp
-void announce_proc();                             // it is mounted: its masks can be put on
+long run_mount_step(ChildState&, const Step&);  // child_mounts.cpp
+long start_network_thread(ChildState&);         // child_network.cpp
+void announce_proc();                           // it is mounted: its masks can be put on
 long join_network_thread();
-long open_terminal(ChildState&);                  // child_terminal.cpp
-int enter_program(void* state);                   // child_enter.cpp: fn of clone_call; returns on failure only
-[[noreturn]] void run_init(ChildState&);          // init.cpp
+long open_terminal(ChildState&);  // child_terminal.cpp
+int enter_program(void* state);   // child_enter.cpp: fn of clone_call; returns on failure only
+[[noreturn]] void run_init(ChildState&);  // init.cpp
 
 // One byte and up to `most` descriptors from the supervisor; their number, or -errno. A supervisor
 // that is gone ends this process.

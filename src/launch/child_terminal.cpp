@@ -29,8 +29,8 @@ long send_descriptor(ChildState& state, MessageKind kind, int fd) {
 }
 
 long open_terminal(ChildState& state) {
-  long master = sys_call(SYS_openat, long{AT_FDCWD}, "/dev/pts/ptmx",
-                         long{O_RDWR | O_NOCTTY | O_CLOEXEC});
+  long master =
+      sys_call(SYS_openat, long{AT_FDCWD}, "/dev/pts/ptmx", long{O_RDWR | O_NOCTTY | O_CLOEXEC});
   if (master < 0) return master;
   int unlock = 0;
   long result = sys_call(SYS_ioctl, master, long{TIOCSPTLCK}, &unlock);

@@ -29,9 +29,12 @@ uint64_t mount_attributes(const MountFlags& flags) {
 
 FilterName filter_name(Filter filter) {
   switch (filter) {
-    case Filter::kNested: return FilterName::kNested;
-    case Filter::kNoSockets: return FilterName::kNoSockets;
-    case Filter::kStandard: break;
+    case Filter::kNested:
+      return FilterName::kNested;
+    case Filter::kNoSockets:
+      return FilterName::kNoSockets;
+    case Filter::kStandard:
+      break;
   }
   return FilterName::kStandard;
 }
@@ -70,11 +73,11 @@ class Compiler {
   // The order in which a cell comes to be, and why nothing in it can move.
   void init_steps() {
     bool own_network = plan_.namespaces & CLONE_NEWNET;
-    if (own_network) init(StepKind::kStartNetwork);          // in its own thread, beside the rest
-    ids();                                                   // mounts need an identity to belong to
+    if (own_network) init(StepKind::kStartNetwork);  // in its own thread, beside the rest
+    ids();                                           // mounts need an identity to belong to
     if (plan_.namespaces & CLONE_NEWNS) {
       mounts();
-      init(StepKind::kPrepare);                              // while the network is still being made
+      init(StepKind::kPrepare);  // while the network is still being made
       // The old root's release waits for the other core to leave the kernel: not before the network
       // thread is done with it.
       if (own_network) init(StepKind::kJoinNetwork);
@@ -86,16 +89,18 @@ class Compiler {
     }
     if (plan_.namespaces & CLONE_NEWUTS && control_enabled("hostname"))
       init(StepKind::kHostname, keep(plan_.hostname));
-    init(StepKind::kAwaitGo);                                // limits and record stand before any code runs
+    init(StepKind::kAwaitGo);  // limits and record stand before any code runs
     if (plan_.namespaces & CLONE_NEWCGROUP)
-      init(StepKind::kCgroupNamespace);                      // after joining the cgroup: it shows as "/"
+      init(StepKind::kCgroupNamespace);  // after joining the cgroup: it shows as "/"
     if (control_enabled("keyring")) init(StepKind::kKeyring);
-    if (plan_.terminal == Terminal::kOwnPty) init(StepKind::kOpenTerminal);  // from the cell's devpts
+    if (plan_.terminal == Terminal::kOwnPty)
+      init(StepKind::kOpenTerminal);  // from the cell's devpts
     if (!plan_.workdir.empty()) init(StepKind::kWorkdir, keep(plan_.workdir));  // in the new root
     // Without no_new_privs only a capability could install the filters: that mutant keeps them.
     if (control_enabled("capabilities") && control_enabled("no-new-privs"))
-      init(StepKind::kDropCapabilities);                     // after the last mount and namespace
-    if (control_enabled("no-new-privs")) init(StepKind::kNoNewPrivileges);  // before seccomp asks for it
+      init(StepKind::kDropCapabilities);  // after the last mount and namespace
+    if (control_enabled("no-new-privs"))
+      init(StepKind::kNoNewPrivileges);  // before seccomp asks for it
   }
 
   void ids() {
@@ -103,7 +108,8 @@ class Compiler {
       if (plan_.namespaces & CLONE_NEWNS) init(StepKind::kPrivateTree);
       return;
     }
-    write_file("/proc/self/setgroups", "deny");  // or gid_map is not ours to write: user_namespaces(7)
+    write_file("/proc/self/setgroups",
+               "deny");  // or gid_map is not ours to write: user_namespaces(7)
     uint32_t outside_uid = plan_.throwaway_ids ? outside_id_ : plan_.uid;
     uint32_t outside_gid = plan_.throwaway_ids ? outside_id_ : plan_.gid;
     write_file("/proc/self/uid_map", fmt::format("{} {} 1", plan_.uid, outside_uid));
@@ -191,7 +197,8 @@ class Compiler {
     if (plan_.pin_to_cpus && control_enabled("affinity"))
       enter(StepKind::kPinCpus).a = *plan_.pin_to_cpus;
     if (plan_.landlock) enter(StepKind::kLandlock);
-    if (control_enabled("seccomp")) enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
+    if (control_enabled("seccomp"))
+      enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
     enter(StepKind::kExec);
   }
 
@@ -219,7 +226,7 @@ class Compiler {
     program.init_filter = init_filter.data();
     program.init_filter_count = static_cast<uint32_t>(init_filter.size());
     // Without a pid namespace the first process must find its descendants in /proc to end them.
-    program.filter_init = plan_.tier == Tier::kProcess && control_enabled("seccomp-init");
+    program.filter_init = plan_.namespaces & CLONE_NEWPID && control_enabled("seccomp-init");
   }
 
   void words(const std::vector<std::string>& from, std::vector<const char*>& to) {
@@ -281,39 +288,72 @@ bool CompiledProgram::is_exec_step(uint32_t index) const {
 
 static std::string describe(const Step& step) {
   switch (step.kind) {
-    case StepKind::kWriteFile: return fmt::format("write {}", step.path);
-    case StepKind::kTakeIds: return "take on the cell's ids";
-    case StepKind::kAwaitMounts: return "receive the mounts";
-    case StepKind::kStdio: return "give the program its stdin, stdout and stderr";
-    case StepKind::kPrivateTree: return "make the mount tree private";
-    case StepKind::kNewRoot: return "mount the cell's root (tmpfs)";
-    case StepKind::kDirectory: return fmt::format("make the folder /{}", step.path);
-    case StepKind::kFile: return fmt::format("write the file /{}", step.path);
-    case StepKind::kLink: return fmt::format("make the link /{}", step.path);
-    case StepKind::kBind: return fmt::format("mount {} at /{}", step.other, step.path);
-    case StepKind::kBindOwn: return fmt::format("open the private space /{}", step.path);
-    case StepKind::kPin: return fmt::format("hold the folder /{} in its place", step.path);
-    case StepKind::kProc: return "mount /proc";
-    case StepKind::kDevpts: return "mount /dev/pts";
-    case StepKind::kMask: return fmt::format("mask /{}", step.path);
-    case StepKind::kSealRoot: return "make the root read-only";
-    case StepKind::kStartNetwork: return "start the network thread";
-    case StepKind::kPivot: return "pivot into the new root";
-    case StepKind::kJoinNetwork: return "make the network namespace, or mask names of /proc";
-    case StepKind::kHostname: return "set the host name";
-    case StepKind::kAwaitGo: return "wait for the supervisor";
-    case StepKind::kCgroupNamespace: return "make the cgroup namespace";
-    case StepKind::kPrepare: return "reset signals and the bounding set";
-    case StepKind::kKeyring: return "make a keyring of the cell's own";
-    case StepKind::kOpenTerminal: return "open a terminal of the cell's own";
-    case StepKind::kWorkdir: return fmt::format("enter the working directory {}", step.path);
-    case StepKind::kDropCapabilities: return "drop capabilities";
-    case StepKind::kNoNewPrivileges: return "set no_new_privs";
-    case StepKind::kRlimit: return fmt::format("set the {} limit to {}", step.path, step.b);
-    case StepKind::kPinCpus: return "pin the cell to its cores";
-    case StepKind::kLandlock: return "restrict by Landlock";
-    case StepKind::kSeccomp: return "install the seccomp filter";
-    case StepKind::kExec: return "execute the program";
+    case StepKind::kWriteFile:
+      return fmt::format("write {}", step.path);
+    case StepKind::kTakeIds:
+      return "take on the cell's ids";
+    case StepKind::kAwaitMounts:
+      return "receive the mounts";
+    case StepKind::kStdio:
+      return "give the program its stdin, stdout and stderr";
+    case StepKind::kPrivateTree:
+      return "make the mount tree private";
+    case StepKind::kNewRoot:
+      return "mount the cell's root (tmpfs)";
+    case StepKind::kDirectory:
+      return fmt::format("make the folder /{}", step.path);
+    case StepKind::kFile:
+      return fmt::format("write the file /{}", step.path);
+    case StepKind::kLink:
+      return fmt::format("make the link /{}", step.path);
+    case StepKind::kBind:
+      return fmt::format("mount {} at /{}", step.other, step.path);
+    case StepKind::kBindOwn:
+      return fmt::format("open the private space /{}", step.path);
+    case StepKind::kPin:
+      return fmt::format("hold the folder /{} in its place", step.path);
+    case StepKind::kProc:
+      return "mount /proc";
+    case StepKind::kDevpts:
+      return "mount /dev/pts";
+    case StepKind::kMask:
+      return fmt::format("mask /{}", step.path);
+    case StepKind::kSealRoot:
+      return "make the root read-only";
+    case StepKind::kStartNetwork:
+      return "start the network thread";
+    case StepKind::kPivot:
+      return "pivot into the new root";
+    case StepKind::kJoinNetwork:
+      return "make the network namespace, or mask names of /proc";
+    case StepKind::kHostname:
+      return "set the host name";
+    case StepKind::kAwaitGo:
+      return "wait for the supervisor";
+    case StepKind::kCgroupNamespace:
+      return "make the cgroup namespace";
+    case StepKind::kPrepare:
+      return "reset signals and the bounding set";
+    case StepKind::kKeyring:
+      return "make a keyring of the cell's own";
+    case StepKind::kOpenTerminal:
+      return "open a terminal of the cell's own";
+    case StepKind::kWorkdir:
+      return fmt::format("enter the working directory {}", step.path);
+    case StepKind::kDropCapabilities:
+      return "drop capabilities";
+    case StepKind::kNoNewPrivileges:
+      return "set no_new_privs";
+    case StepKind::kRlimit:
+      return fmt::format("set the {} limit to {}", step.path, step.b);
+    case StepKind::kPinCpus:
+      return "pin the cell to its cores";
+    case StepKind::kLandlock:
+      return "restrict by Landlock";
+    case StepKind::kSeccomp:
+      return "install the seccomp filter";
+    case StepKind::kExec:
+      return "execute the program";
   }
   return "take an unknown step";
 }
@@ -321,7 +361,8 @@ static std::string describe(const Step& step) {
 std::string CompiledProgram::describe_step(uint32_t index) const {
   if (index < init_steps_.size()) return describe(init_steps_[index]);
   index -= static_cast<uint32_t>(init_steps_.size());
-  return index < enter_steps_.size() ? describe(enter_steps_[index]) : "start the program's process";
+  return index < enter_steps_.size() ? describe(enter_steps_[index])
+                                     : "start the program's process";
 }
 
 }  // namespace caisson

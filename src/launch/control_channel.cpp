@@ -40,7 +40,8 @@ static SetupFailure explain_exec_failure(const CompiledProgram& compiled, int er
   if (errnum == ENOENT)
     return {fmt::format("{}: not found in the cell", command),
             "the cell sees the system folders, the current folder and what --mount names; "
-            "`caisson explain` shows them", 127};
+            "`caisson explain` shows them",
+            127};
   std::string hint;
   if (errnum == ENOEXEC) hint = "it is neither a program for this machine nor a script";
   if (errnum == EACCES) hint = "it is there but may not be executed: check its mode";
@@ -49,8 +50,9 @@ static SetupFailure explain_exec_failure(const CompiledProgram& compiled, int er
 
 SetupFailure explain_setup_failure(const CompiledProgram& compiled, uint32_t step, int errnum) {
   if (compiled.is_exec_step(step)) return explain_exec_failure(compiled, errnum);
-  SetupFailure failure{fmt::format("cannot {}: {}", compiled.describe_step(step), errno_text(errnum)),
-                       "`caisson doctor` shows what this host allows", 125};
+  SetupFailure failure{
+      fmt::format("cannot {}: {}", compiled.describe_step(step), errno_text(errnum)),
+      "`caisson doctor` shows what this host allows", 125};
   if (errnum == ESTALE)
     failure = {fmt::format("cannot {}: it was replaced while the cell was being made",
                            compiled.describe_step(step)),

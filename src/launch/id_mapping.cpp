@@ -35,7 +35,8 @@ Result<void> write_map(const std::string& path, const std::string& content) {
   return {};
 }
 
-// The pid is a child of ours and not yet reaped, so its number can't have passed to another process.
+// The pid is a child of ours and not yet reaped, so its number can't have passed to another
+// process.
 Result<void> write_maps(pid_t pid, uid_t uid, gid_t gid, uint32_t outside) {
   TRY(write_map(fmt::format("/proc/{}/uid_map", pid), fmt::format("{} {} 1", uid, outside)));
   return write_map(fmt::format("/proc/{}/gid_map", pid), fmt::format("{} {} 1", gid, outside));
@@ -72,7 +73,8 @@ Result<UniqueFd> make_mapping_namespace(uint32_t outside) {
 // 0x70000000…0x7fffffff: given to nobody in systemd's table of ids, nor by useradd or subuid.
 Result<uint32_t> throwaway_id() {
   uint32_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != sizeof random) return Error::system("get random bytes");
+  if (::getrandom(&random, sizeof random, 0) != sizeof random)
+    return Error::system("get random bytes");
   return 0x70000000u | (random & 0x0fffffffu);
 }
 
@@ -114,10 +116,10 @@ Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace) {
   if (::fstat(mount.get(), &found) != 0) return Error::system("look at a mount");
   bool same = found.st_dev == bind.b && found.st_ino == bind.c;
   if (!same && control_enabled("mount-identity"))  // T03, T04
-    return Error::plain(fmt::format("cannot mount {}: it was replaced while the cell was being made",
-                                    bind.other),
-                        "somebody else changes that path; try again, or mount a folder that is "
-                        "yours alone");
+    return Error::plain(
+        fmt::format("cannot mount {}: it was replaced while the cell was being made", bind.other),
+        "somebody else changes that path; try again, or mount a folder that is "
+        "yours alone");
   MountAttr attributes{bind.a | kMountIdMap, 0, 0, static_cast<uint64_t>(user_namespace)};
   long result = sys_call(kMountSetattr, opened, "", long{kAtEmptyPath | kAtRecursive}, &attributes,
                          long{sizeof attributes});

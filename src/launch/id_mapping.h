@@ -15,12 +15,14 @@ namespace caisson {
 // A number that owns nothing, another one for every cell.
 Result<uint32_t> throwaway_id();
 
-// While it lives this process goes by the number, root being only its saved id: a cell that is cloned
-// meanwhile is born with it, and may map it by itself (user_namespaces(7)), without waiting for us.
+// While it lives this process goes by the number, root being only its saved id: a cell that is
+// cloned meanwhile is born with it, and may map it by itself (user_namespaces(7)), without waiting
+// for us.
 class BorrowedId {
  public:
   static Result<BorrowedId> take(uint32_t id);
-  BorrowedId(BorrowedId&& other) noexcept : groups_(std::move(other.groups_)), taken_(other.taken_) {
+  BorrowedId(BorrowedId&& other) noexcept
+      : groups_(std::move(other.groups_)), taken_(other.taken_) {
     other.taken_ = false;
   }
   BorrowedId& operator=(BorrowedId&&) = delete;
@@ -32,10 +34,12 @@ class BorrowedId {
   bool taken_ = false;
 };
 
-// A namespace in which root is the number: the cell's own when it is uid 0 there, else one made for it.
+// A namespace in which root is the number: the cell's own when it is uid 0 there, else one made for
+// it.
 Result<UniqueFd> mapping_namespace(pid_t cell, const Plan&, uint32_t outside);
 
-// A detached, id-mapped clone of the step's source. The caller's root can reach what the cell can't.
+// A detached, id-mapped clone of the step's source. The caller's root can reach what the cell
+// can't.
 Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace);
 
 }  // namespace caisson

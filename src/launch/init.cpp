@@ -1,4 +1,5 @@
-// pid 1 of the cell: reaps, passes signals on, tells the program's end, and ends everything with it.
+// pid 1 of the cell: reaps, passes signals on, tells the program's end, and ends everything with
+// it.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
@@ -40,8 +41,8 @@ static int reap(const ChildState& state) {
   }
 }
 
-// Without a pid namespace: all that descends from here has this process for a parent in the end, since
-// it is their subreaper. What is listed is killed; what that orphans is listed the next time.
+// Without a pid namespace: all that descends from here has this process for a parent in the end,
+// since it is their subreaper. What is listed is killed; what that orphans is listed the next time.
 static void kill_children() {
   long fd = sys_call(SYS_openat, long{AT_FDCWD}, "/proc/thread-self/children",
                      long{O_RDONLY | O_CLOEXEC});

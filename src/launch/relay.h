@@ -26,7 +26,8 @@ class OutputRelay {
 
   void add_to(std::vector<pollfd>& polls) const;
   void handle(const std::vector<pollfd>& polls);
-  // After the cell has ended: what the pipe still holds. Leaves bytes that the caller isn't ready for.
+  // After the cell has ended: what the pipe still holds. Leaves bytes that the caller isn't ready
+  // for.
   void drain();
   bool finished() const { return !from_ && pending_.empty(); }
   bool has_pending() const { return !pending_.empty(); }
@@ -36,7 +37,7 @@ class OutputRelay {
   std::string take_captured() { return std::move(captured_); }
 
  private:
-  bool read_some();   // false: nothing more now
+  bool read_some();  // false: nothing more now
   void write_some();
   UniqueFd from_;
   int to_;

@@ -29,7 +29,8 @@ constexpr const char* kMoreMemory = "--memory raises it";
 constexpr uint64_t kDrainPatienceNs = 1000000000;
 // A program that has said nothing for so long will be here for a while.
 constexpr long kSettlingNs = 20000000;
-constexpr int kPatience = 3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
+constexpr int kPatience =
+    3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
 
 class Supervisor {
  public:
@@ -60,7 +61,8 @@ class Supervisor {
     polls_.push_back({cell_.pidfd(), POLLIN, 0});
     if (control_open_) polls_.push_back({cell_.control(), POLLIN, 0});
     polls_.push_back({signals_.get(), POLLIN, 0});
-    if (oom_fd() >= 0 && !verdict_) polls_.push_back({oom_fd(), cell_.cgroup()->oom_poll_events(), 0});
+    if (oom_fd() >= 0 && !verdict_)
+      polls_.push_back({oom_fd(), cell_.cgroup()->oom_poll_events(), 0});
     exec_guard_.add_to(polls_);
     add_streams();
     wait_for_events();
@@ -140,9 +142,14 @@ class Supervisor {
       if (received.end) control_open_ = false;
       if (!received.message) return;
       switch (received.message->kind) {
-        case MessageKind::kFailed: setup_failed(*received.message); break;
-        case MessageKind::kMapped: break;  // of use to launch() alone
-        case MessageKind::kStarted: started_ = *received.message; break;
+        case MessageKind::kFailed:
+          setup_failed(*received.message);
+          break;
+        case MessageKind::kMapped:
+          break;  // of use to launch() alone
+        case MessageKind::kStarted:
+          started_ = *received.message;
+          break;
         case MessageKind::kExited:
           wait_status_ = received.message->value;
           exited_ns_ = monotonic_ns();
@@ -150,7 +157,9 @@ class Supervisor {
         case MessageKind::kTerminal:
           terminal_.emplace(std::move(received.fd), how_.input, how_.output, how_.capture, budget_);
           break;
-        case MessageKind::kListener: exec_guard_.listen(std::move(received.fd)); break;
+        case MessageKind::kListener:
+          exec_guard_.listen(std::move(received.fd));
+          break;
       }
     }
   }
@@ -171,13 +180,18 @@ class Supervisor {
     while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
       int number = static_cast<int>(info.ssi_signo);
       switch (number) {
-        case SIGCHLD: case SIGPIPE: break;
-        case SIGWINCH: if (terminal_) terminal_->window_changed(); break;
+        case SIGCHLD:
+        case SIGPIPE:
+          break;
+        case SIGWINCH:
+          if (terminal_) terminal_->window_changed();
+          break;
         case SIGTSTP:  // the program stops with us and goes on with us
           cell_.send_signal(SIGTSTP);
           ::kill(::getpid(), SIGSTOP);
           break;
-        default: pass_on(number);
+        default:
+          pass_on(number);
       }
     }
   }
@@ -186,8 +200,8 @@ class Supervisor {
     cell_.send_signal(number);
     bool asks_to_end = number == SIGINT || number == SIGTERM || number == SIGQUIT;
     if (asks_to_end && ++asked_to_end_ >= kPatience)
-      decide(Status::kSignalled, fmt::format("ended after signal {} was sent {} times", number,
-                                             asked_to_end_));
+      decide(Status::kSignalled,
+             fmt::format("ended after signal {} was sent {} times", number, asked_to_end_));
   }
 
   int oom_fd() { return cell_.cgroup() ? cell_.cgroup()->oom_event_fd() : -1; }
@@ -257,11 +271,20 @@ class Supervisor {
     }
     outcome_.status = *verdict_;
     switch (outcome_.status) {
-      case Status::kTimeout: outcome_.exit_code = 124; break;
-      case Status::kOom: case Status::kLimit: outcome_.exit_code = exit_code_or(128 + SIGKILL); break;
-      case Status::kInternalError: outcome_.exit_code = 125; break;
-      case Status::kSetupError: break;
-      default: outcome_.exit_code = exit_code_or(128 + SIGKILL);
+      case Status::kTimeout:
+        outcome_.exit_code = 124;
+        break;
+      case Status::kOom:
+      case Status::kLimit:
+        outcome_.exit_code = exit_code_or(128 + SIGKILL);
+        break;
+      case Status::kInternalError:
+        outcome_.exit_code = 125;
+        break;
+      case Status::kSetupError:
+        break;
+      default:
+        outcome_.exit_code = exit_code_or(128 + SIGKILL);
     }
   }
 
@@ -275,8 +298,8 @@ class Supervisor {
     if (WIFEXITED(status)) {
       int code = WEXITSTATUS(status);
       verdict_ = code == 0 ? Status::kOk : Status::kExited;
-      outcome_.reason = code == 0 ? "the program ended well"
-                                  : fmt::format("the program exited with {}", code);
+      outcome_.reason =
+          code == 0 ? "the program ended well" : fmt::format("the program exited with {}", code);
       return;
     }
     int number = WTERMSIG(status);
@@ -309,7 +332,8 @@ class Supervisor {
     uint64_t last = how_.start_ns;
     auto phase = [&](const char* name, uint64_t at) {
       if (at == 0 || last == 0) return;
-      outcome_.phases.push_back({name, (static_cast<double>(at) - static_cast<double>(last)) / 1e6});
+      outcome_.phases.push_back(
+          {name, (static_cast<double>(at) - static_cast<double>(last)) / 1e6});
       last = at;
     };
     phase("parse, resolve, plan", mine.begin);
@@ -356,14 +380,22 @@ Outcome supervise(Cell cell, const Supervision& supervision) {
 
 const char* status_name(Status status) {
   switch (status) {
-    case Status::kOk: return "ok";
-    case Status::kExited: return "exited";
-    case Status::kSignalled: return "signalled";
-    case Status::kTimeout: return "timeout";
-    case Status::kOom: return "oom";
-    case Status::kLimit: return "limit";
-    case Status::kSetupError: return "setup_error";
-    case Status::kInternalError: return "internal_error";
+    case Status::kOk:
+      return "ok";
+    case Status::kExited:
+      return "exited";
+    case Status::kSignalled:
+      return "signalled";
+    case Status::kTimeout:
+      return "timeout";
+    case Status::kOom:
+      return "oom";
+    case Status::kLimit:
+      return "limit";
+    case Status::kSetupError:
+      return "setup_error";
+    case Status::kInternalError:
+      return "internal_error";
   }
   return "internal_error";
 }

@@ -20,8 +20,8 @@ winsize window_of_caller(int input, int output);
 
 class TerminalRelay {
  public:
-  // Puts the caller's terminal into raw mode until it is dropped; with no terminal it just passes bytes.
-  // A person at a terminal sees all; what is captured or goes to a file is held to `budget`.
+  // Puts the caller's terminal into raw mode until it is dropped; with no terminal it just passes
+  // bytes. A person at a terminal sees all; what is captured or goes to a file is held to `budget`.
   TerminalRelay(UniqueFd master, int input, int output, bool capture, OutputBudget& budget);
   ~TerminalRelay();
   TerminalRelay(const TerminalRelay&) = delete;

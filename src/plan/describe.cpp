@@ -37,7 +37,9 @@ struct RootStepText {
   std::string operator()(const BindOwn& s) const {
     return fmt::format("private   {} (rw,nosuid,nodev, memory only)", s.path);
   }
-  std::string operator()(const PinDirectory& s) const { return fmt::format("hold      {}", s.path); }
+  std::string operator()(const PinDirectory& s) const {
+    return fmt::format("hold      {}", s.path);
+  }
   std::string operator()(const MountProc& s) const {
     return fmt::format("proc      {} (own pid namespace, {},nosuid,nodev,noexec)", s.target,
                        s.read_only ? "ro" : "rw");
@@ -49,10 +51,14 @@ struct RootStepText {
 };
 
 std::string namespaces_text(uint64_t flags) {
-  struct Name { uint64_t flag; const char* name; };
-  constexpr Name kNames[] = {{CLONE_NEWUSER, "user"}, {CLONE_NEWNS, "mount"}, {CLONE_NEWPID, "pid"},
-                             {CLONE_NEWNET, "network"}, {CLONE_NEWIPC, "ipc"},
-                             {CLONE_NEWUTS, "uts"}, {CLONE_NEWCGROUP, "cgroup"}};
+  struct Name {
+    uint64_t flag;
+    const char* name;
+  };
+  constexpr Name kNames[] = {{CLONE_NEWUSER, "user"},    {CLONE_NEWNS, "mount"},
+                             {CLONE_NEWPID, "pid"},      {CLONE_NEWNET, "network"},
+                             {CLONE_NEWIPC, "ipc"},      {CLONE_NEWUTS, "uts"},
+                             {CLONE_NEWCGROUP, "cgroup"}};
   std::vector<std::string> names;
   for (const Name& one : kNames)
     if (flags & one.flag) names.push_back(one.name);
@@ -61,9 +67,12 @@ std::string namespaces_text(uint64_t flags) {
 
 const char* filter_text(Filter filter) {
   switch (filter) {
-    case Filter::kNested: return "nested (the standard one and what a cell in a cell needs)";
-    case Filter::kNoSockets: return "no-sockets (the standard one without sockets)";
-    case Filter::kStandard: break;
+    case Filter::kNested:
+      return "nested (the standard one and what a cell in a cell needs)";
+    case Filter::kNoSockets:
+      return "no-sockets (the standard one without sockets)";
+    case Filter::kStandard:
+      break;
   }
   return "standard";
 }
@@ -80,7 +89,8 @@ std::vector<std::string> describe(const Plan& plan) {
     add(fmt::format("ids       uid {} and gid {} alone are mapped{}", plan.uid, plan.gid,
                     plan.throwaway_ids ? ", to a throwaway number outside" : ""));
   if (!plan.root.empty())
-    add(fmt::format("root      a tmpfs of {} bytes and {} inodes", plan.tmp_bytes, plan.tmp_inodes));
+    add(fmt::format("root      a tmpfs of {} bytes and {} inodes", plan.tmp_bytes,
+                    plan.tmp_inodes));
   for (const RootStep& step : plan.root) add(describe(step));
   if (!plan.root.empty()) {
     add("seal      the root is read-only");

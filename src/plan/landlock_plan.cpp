@@ -89,8 +89,8 @@ void plan_landlock(const Policy& policy, const HostFacts& facts, Plan& plan) {
   }
   if (!control_enabled("landlock")) return;
   LandlockPlanner planner(policy, facts.landlock_abi);
-  LandlockPlan rules = plan.tier == Tier::kLandlock ? planner.landlock_tier(facts)
-                                                    : planner.process_tier();
+  LandlockPlan rules =
+      plan.tier == Tier::kLandlock ? planner.landlock_tier(facts) : planner.process_tier();
   if (rules.handled || rules.scoped) plan.landlock = std::move(rules);
 }
 

@@ -41,7 +41,8 @@ class LimitPlanner {
   }
 
   void always() {
-    // Not 0: a core_pattern that is a pipe stops at exactly 1 (core(5)), and the filter keeps it so.
+    // Not 0: a core_pattern that is a pipe stops at exactly 1 (core(5)), and the filter keeps it
+    // so.
     rlimit(RLIMIT_CORE, "core", 1);
     rlimit(RLIMIT_NOFILE, "nofile", limits_.files);
     rlimit(RLIMIT_FSIZE, "fsize", limits_.file_bytes);
@@ -97,8 +98,8 @@ class LimitPlanner {
     // touch little (Java, node, Go) keep working, as they would not under RLIMIT_AS.
     rlimit(RLIMIT_DATA, "data", limits_.memory_bytes);
     held_by("memory", "rlimit");
-    plan_.degradations.push_back({"memory", facts_.cgroup.why_not,
-                                  "each process is limited, not the cell as a whole"});
+    plan_.degradations.push_back(
+        {"memory", facts_.cgroup.why_not, "each process is limited, not the cell as a whole"});
     return {};
   }
 
@@ -147,8 +148,7 @@ class LimitPlanner {
       // v1 counts 2…262144 around 1024, v2 1…10000 around 100: the kernel's own conversion.
       uint64_t shares = std::clamp<uint64_t>(*limits_.cpu_shares, 2, 262144);
       uint64_t weight = 1 + (shares - 2) * 9999 / 262142;
-      cgroup_file("cpu", "cpu.shares", "cpu.weight",
-                  std::to_string(is_v2() ? weight : shares));
+      cgroup_file("cpu", "cpu.shares", "cpu.weight", std::to_string(is_v2() ? weight : shares));
       held_by("cpu_shares", cgroup_name());
       return {};
     }
@@ -161,7 +161,8 @@ class LimitPlanner {
       return Error::plain(
           fmt::format("cannot limit {}: {}", field, facts_.cgroup.why_not),
           fmt::format("`--best-effort {}` accepts less ({}); `caisson doctor` shows how to get a "
-                      "cgroup of your own", field, effect));
+                      "cgroup of your own",
+                      field, effect));
     held_by(field, mechanism);
     plan_.degradations.push_back({field, facts_.cgroup.why_not, std::move(effect)});
     return {};

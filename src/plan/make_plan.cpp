@@ -18,11 +18,15 @@ namespace caisson {
 #endif
 
 static uint64_t choose_namespaces(const Policy& policy) {
-  struct Choice { uint64_t flag; const char* control; };
-  constexpr Choice kAll[] = {{CLONE_NEWUSER, "namespace-user"}, {CLONE_NEWNS, "namespace-mount"},
-                             {CLONE_NEWPID, "namespace-pid"},   {CLONE_NEWNET, "namespace-network"},
-                             {CLONE_NEWIPC, "namespace-ipc"},   {CLONE_NEWUTS, "namespace-uts"},
-                             {CLONE_NEWCGROUP, "namespace-cgroup"}};
+  struct Choice {
+    uint64_t flag;
+    const char* control;
+  };
+  constexpr Choice kAll[] = {
+      {CLONE_NEWUSER, "namespace-user"},    {CLONE_NEWNS, "namespace-mount"},
+      {CLONE_NEWPID, "namespace-pid"},      {CLONE_NEWNET, "namespace-network"},
+      {CLONE_NEWIPC, "namespace-ipc"},      {CLONE_NEWUTS, "namespace-uts"},
+      {CLONE_NEWCGROUP, "namespace-cgroup"}};
   uint64_t flags = 0;
   for (const Choice& choice : kAll)
     if (control_enabled(choice.control)) flags |= choice.flag;
@@ -30,14 +34,16 @@ static uint64_t choose_namespaces(const Policy& policy) {
   return flags;
 }
 
-// Full paths to try, in the order of PATH as the cell sees it; the command itself when it has a '/'.
+// Full paths to try, in the order of PATH as the cell sees it; the command itself when it has a
+// '/'.
 static std::vector<std::string> exec_candidates(const std::string& command, const Policy& policy) {
   if (command.find('/') != std::string::npos) return {command};
   std::vector<std::string> candidates;
   for (const auto& [name, value] : policy.environment) {
     if (name != "PATH") continue;
     for (std::string_view directory : split(value, ':'))
-      if (!directory.empty() && directory[0] == '/')  // an empty or relative entry is the workspace's
+      if (!directory.empty() &&
+          directory[0] == '/')  // an empty or relative entry is the workspace's
         candidates.push_back(fmt::format("{}/{}", directory, command));
   }
   return candidates;
@@ -55,10 +61,10 @@ static Result<void> check_landlock_tier(const Policy& policy, const HostFacts& f
                         "boot with lsm=landlock,… or use --tier process");
   for (const Mount& mount : policy.mounts)
     if (mount.source != mount.target)
-      return Error::plain(
-          fmt::format("tier landlock can't show {} at {} ({})", mount.source, mount.target,
-                      mount.origin),
-          "without namespaces a path is where it is: mount it at its own path, or use --tier process");
+      return Error::plain(fmt::format("tier landlock can't show {} at {} ({})", mount.source,
+                                      mount.target, mount.origin),
+                          "without namespaces a path is where it is: mount it at its own path, or "
+                          "use --tier process");
   for (const Grant& grant : policy.grants)
     return Error::plain(fmt::format("tier landlock can't grant {}", grant_name(grant.kind)),
                         "use --tier process");
@@ -69,13 +75,16 @@ static void note_landlock_tier_limits(Plan& plan) {
   auto lacks = [&](const char* field, const char* effect) {
     plan.degradations.push_back({field, "--tier landlock has no namespaces", effect});
   };
-  lacks("processes", "host processes are visible to kill(2) by number; Landlock stops the signal on ABI 6");
-  lacks("end", "processes are found by their parents: one that is made while the rest is being killed "
-               "is killed after it, and SIGKILL to the cell's first process frees the others");
+  lacks("processes",
+        "host processes are visible to kill(2) by number; Landlock stops the signal on ABI 6");
+  lacks("end",
+        "processes are found by their parents: one that is made while the rest is being killed "
+        "is killed after it, and SIGKILL to the cell's first process frees the others");
   lacks("tmp", "there is no private /tmp; nothing but what --allow-write names can be written");
   lacks("proc", "/proc can't be read");
   lacks("pids", "the limit counts all processes of the user on this host");
-  lacks("metadata", "no file's mode, owner or attributes can be changed, not even of the cell's own");
+  lacks("metadata",
+        "no file's mode, owner or attributes can be changed, not even of the cell's own");
 }
 
 static Result<void> check_tier(const Policy& policy, const HostFacts& facts) {
@@ -85,9 +94,11 @@ static Result<void> check_tier(const Policy& policy, const HostFacts& facts) {
         return Error::plain(fmt::format("cannot create a user namespace: {}", *facts.userns_denied),
                             "`caisson doctor` shows the fix");
       return {};
-    case Tier::kLandlock: return check_landlock_tier(policy, facts);
+    case Tier::kLandlock:
+      return check_landlock_tier(policy, facts);
     case Tier::kContainer:
-    case Tier::kMicrovm: break;
+    case Tier::kMicrovm:
+      break;
   }
   return Error::plain(fmt::format("tier {} is not part of this build", tier_name(policy.tier)),
                       "use --tier process (the default) or --tier landlock");
@@ -110,14 +121,16 @@ static Result<void> choose_ids(const Policy& policy, const HostFacts& facts, Pla
     plan.uid = plan.gid = kNestingId;
   if (facts.without_idmap.empty()) return {};
   plan.degradations.push_back(
-      {"ids", fmt::format("{} lies on a filesystem without idmapped mounts", facts.without_idmap[0]),
+      {"ids",
+       fmt::format("{} lies on a filesystem without idmapped mounts", facts.without_idmap[0]),
        "the cell's processes are the host's uid 0, though without any capability"});
   // uid 0 of the host may write most of /proc/sys without a capability, and a nested cell needs a
   // /proc that can be written.
   if (policy.has(GrantKind::kNestedNamespaces))
     return Error::plain(
         fmt::format("cannot grant nested namespaces to root here: {} lies on a filesystem without "
-                    "idmapped mounts", facts.without_idmap[0]),
+                    "idmapped mounts",
+                    facts.without_idmap[0]),
         "run caisson as an ordinary user, or from another folder");
   return {};
 }
@@ -143,8 +156,8 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
     plan.namespaces = choose_namespaces(policy);
     plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
     TRY(choose_ids(policy, facts, plan));
-    plan.root = plan_root(policy, facts,
-                          {plan.uid, plan.gid, facts.is_host_root && !plan.throwaway_ids});
+    plan.root =
+        plan_root(policy, facts, {plan.uid, plan.gid, facts.is_host_root && !plan.throwaway_ids});
   } else {
     note_landlock_tier_limits(plan);
   }

@@ -41,7 +41,8 @@ HostFacts plain_host() {
 
 HostFacts host_without_cgroups() {
   HostFacts facts = plain_host();
-  facts.cgroup = {.version = CgroupFacts::Version::kNone, .slots = {}, .why_not = "none is mounted"};
+  facts.cgroup = {
+      .version = CgroupFacts::Version::kNone, .slots = {}, .why_not = "none is mounted"};
   return facts;
 }
 

@@ -1,4 +1,5 @@
-// Plan: the ordered operations that make one cell, as printable data. Nothing here touches the kernel.
+// Plan: the ordered operations that make one cell, as printable data. Nothing here touches the
+// kernel.
 #pragma once
 
 #include <cstdint>
@@ -28,28 +29,47 @@ struct Enforcement {
 };
 
 struct MountFlags {
-  bool read_only = false, no_exec = false, devices = false;  // nosuid always; nodev unless `devices`
+  bool read_only = false, no_exec = false,
+       devices = false;  // nosuid always; nodev unless `devices`
 };
 
 // The steps that build the cell's root, all below the new root, in order.
-struct MakeDirectory { std::string path; unsigned mode = 0755; };
-struct MakeFile { std::string path, content; };
-struct MakeLink { std::string path, target; };
+struct MakeDirectory {
+  std::string path;
+  unsigned mode = 0755;
+};
+struct MakeFile {
+  std::string path, content;
+};
+struct MakeLink {
+  std::string path, target;
+};
 struct BindHost {
   std::string source, target;
   MountFlags flags;
-  bool optional = false;               // skip when the source is gone (system files only)
-  uint64_t device = 0, inode = 0;      // 0: not checked
-  bool below_user_mount = false;       // the target lies in a folder whose content nobody has read
+  bool optional = false;           // skip when the source is gone (system files only)
+  uint64_t device = 0, inode = 0;  // 0: not checked
+  bool below_user_mount = false;   // the target lies in a folder whose content nobody has read
 };
-struct BindOwn { std::string path; };            // a writable window onto the private tmpfs
-struct PinDirectory { std::string path; };       // mounted onto itself: it can't be renamed away
-struct MountProc { std::string target; bool read_only = true; };
-struct MountDevpts { std::string target; };
-struct MaskPath { std::string path; bool is_directory = false; };  // an empty thing over it, if it is there
+struct BindOwn {
+  std::string path;
+};  // a writable window onto the private tmpfs
+struct PinDirectory {
+  std::string path;
+};  // mounted onto itself: it can't be renamed away
+struct MountProc {
+  std::string target;
+  bool read_only = true;
+};
+struct MountDevpts {
+  std::string target;
+};
+struct MaskPath {
+  std::string path;
+  bool is_directory = false;
+};  // an empty thing over it, if it is there
 using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory,
-                              MountProc,
-                              MountDevpts, MaskPath>;
+                              MountProc, MountDevpts, MaskPath>;
 
 struct ResourceLimit {
   int resource;  // RLIMIT_…
@@ -82,10 +102,10 @@ enum class Filter { kStandard, kNested, kNoSockets };  // seccomp/: one array of
 struct Plan {
   Tier tier = Tier::kProcess;
   uint64_t namespaces = 0;  // CLONE_NEW…
-  uid_t uid = 0;  // inside
+  uid_t uid = 0;            // inside
   gid_t gid = 0;
-  // Started by root: inside it is uid 0 (or kNestingId), outside it is a number that owns nothing; the mounts
-  // of the policy are id-mapped, so that what root owns there stays its own.
+  // Started by root: inside it is uid 0 (or kNestingId), outside it is a number that owns nothing;
+  // the mounts of the policy are id-mapped, so that what root owns there stays its own.
   bool throwaway_ids = false;
   uint64_t tmp_bytes = 0, tmp_inodes = 0;
   std::vector<RootStep> root;
@@ -93,7 +113,8 @@ struct Plan {
   std::string hostname;
   std::vector<ResourceLimit> rlimits;
   CgroupPlan cgroup;
-  std::optional<uint32_t> pin_to_cpus;  // whole cores by affinity, where no cpu controller is to be had
+  std::optional<uint32_t>
+      pin_to_cpus;  // whole cores by affinity, where no cpu controller is to be had
   std::optional<LandlockPlan> landlock;
   Filter filter = Filter::kStandard;
   Exec exec = Exec::kAllowed;

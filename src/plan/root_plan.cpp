@@ -9,8 +9,8 @@
 namespace caisson {
 
 std::span<const std::string_view> system_folder_names() {
-  static constexpr std::string_view kNames[] = {"/usr",   "/bin",    "/sbin", "/lib", "/lib32",
-                                                "/lib64", "/libx32", "/opt"};
+  static constexpr std::string_view kNames[] = {"/usr",   "/bin",   "/sbin",   "/lib",
+                                                "/lib32", "/lib64", "/libx32", "/opt"};
   return kNames;
 }
 
@@ -19,10 +19,10 @@ std::span<const std::string_view> system_folder_names() {
 // passwd, group, hosts, nsswitch.conf and resolv.conf are written anew.
 std::span<const std::string_view> system_etc_names() {
   static constexpr std::string_view kNames[] = {
-      "alternatives",     "crypto-policies",  "fonts",           "java-11-openjdk",
-      "java-17-openjdk",  "java-21-openjdk",  "java-25-openjdk", "ld.so.cache",
-      "localtime",        "mime.types",       "pki/ca-trust",    "pki/tls/certs",
-      "protocols",        "services",         "ssl/certs",       "ssl/openssl.cnf",
+      "alternatives",    "crypto-policies", "fonts",           "java-11-openjdk",
+      "java-17-openjdk", "java-21-openjdk", "java-25-openjdk", "ld.so.cache",
+      "localtime",       "mime.types",      "pki/ca-trust",    "pki/tls/certs",
+      "protocols",       "services",        "ssl/certs",       "ssl/openssl.cnf",
   };
   return kNames;
 }
@@ -36,16 +36,20 @@ struct ProcMask {
   bool is_directory, root_only;
 };
 constexpr ProcMask kProcMasks[] = {
-    {"acpi", true, false},         {"asound", true, false},       {"driver", true, false},
-    {"bus", true, false},          {"fs", true, false},           {"irq", true, false},
-    {"scsi", true, false},         {"cmdline", false, false},     {"diskstats", false, false},
-    {"interrupts", false, false},  {"kallsyms", false, false},    {"key-users", false, false},
-    {"keys", false, false},        {"locks", false, false},       {"modules", false, false},
-    {"partitions", false, false},  {"sched_debug", false, false}, {"schedstat", false, false},
-    {"kcore", false, true},        {"kmsg", false, true},         {"kpagecgroup", false, true},
-    {"kpagecount", false, true},   {"kpageflags", false, true},   {"pagetypeinfo", false, true},
-    {"slabinfo", false, true},     {"sysrq-trigger", false, true}, {"timer_list", false, true},
-    {"vmallocinfo", false, true},
+    {"acpi", true, false},         {"asound", true, false},
+    {"driver", true, false},       {"bus", true, false},
+    {"fs", true, false},           {"irq", true, false},
+    {"scsi", true, false},         {"cmdline", false, false},
+    {"diskstats", false, false},   {"interrupts", false, false},
+    {"kallsyms", false, false},    {"key-users", false, false},
+    {"keys", false, false},        {"locks", false, false},
+    {"modules", false, false},     {"partitions", false, false},
+    {"sched_debug", false, false}, {"schedstat", false, false},
+    {"kcore", false, true},        {"kmsg", false, true},
+    {"kpagecgroup", false, true},  {"kpagecount", false, true},
+    {"kpageflags", false, true},   {"pagetypeinfo", false, true},
+    {"slabinfo", false, true},     {"sysrq-trigger", false, true},
+    {"timer_list", false, true},   {"vmallocinfo", false, true},
 };
 
 class RootBuilder {
@@ -66,7 +70,9 @@ class RootBuilder {
 
  private:
   template <typename Step>
-  void add(Step step) { steps_.push_back(std::move(step)); }
+  void add(Step step) {
+    steps_.push_back(std::move(step));
+  }
 
   // Every folder above `path`, once each. On the private tmpfs: nothing on the host is created.
   void parents_of(const std::string& path) {
@@ -92,7 +98,8 @@ class RootBuilder {
         continue;
       }
       mount_point(entry.path, entry.is_directory);
-      add(BindHost{.source = entry.path, .target = entry.path,
+      add(BindHost{.source = entry.path,
+                   .target = entry.path,
                    .flags = {.read_only = control_enabled("system-read-only")}});
     }
   }
@@ -104,26 +111,31 @@ class RootBuilder {
       bool is_directory = name.back() == '/';
       if (is_directory) path.pop_back();
       mount_point(path, is_directory);
-      add(BindHost{.source = path, .target = path, .flags = {.read_only = true, .no_exec = true},
+      add(BindHost{.source = path,
+                   .target = path,
+                   .flags = {.read_only = true, .no_exec = true},
                    .optional = true});
     }
     add(MakeFile{"/etc/passwd", fmt::format("root:x:0:0:root:/tmp:/bin/sh\n{}"
                                             "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
                                             own_passwd_line())});
     add(MakeFile{"/etc/group", fmt::format("root:x:0:\n{}nogroup:x:65534:\n", own_group_line())});
-    add(MakeFile{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"
-                                       "services: files\nprotocols: files\n"});
+    add(MakeFile{"/etc/nsswitch.conf",
+                 "passwd: files\ngroup: files\nhosts: files dns\n"
+                 "services: files\nprotocols: files\n"});
     add(MakeLink{"/etc/os-release", "../usr/lib/os-release"});
     add(MakeLink{"/etc/mtab", "../proc/self/mounts"});
     if (policy_.has(GrantKind::kHostNetwork)) {
       for (const char* path : {"/etc/hosts", "/etc/resolv.conf"}) {
         mount_point(path, false);
-        add(BindHost{.source = path, .target = path, .flags = {.read_only = true, .no_exec = true},
+        add(BindHost{.source = path,
+                     .target = path,
+                     .flags = {.read_only = true, .no_exec = true},
                      .optional = true});
       }
     } else {
-      add(MakeFile{"/etc/hosts", fmt::format("127.0.0.1 localhost {0}\n::1 localhost {0}\n",
-                                             policy_.hostname)});
+      add(MakeFile{"/etc/hosts",
+                   fmt::format("127.0.0.1 localhost {0}\n::1 localhost {0}\n", policy_.hostname)});
       add(MakeFile{"/etc/resolv.conf", ""});
     }
   }
@@ -164,13 +176,14 @@ class RootBuilder {
     directory("/proc");
     if (!control_enabled("namespace-pid")) return;  // no proc of a foreign pid namespace can be had
     directory("/run");  // stays empty: what masks a folder is a view of it
-    // A user namespace inside the cell writes its id maps through /proc, and the kernel lets it mount
-    // a proc of its own only where no part of the outer one is hidden (mount_too_revealing).
+    // A user namespace inside the cell writes its id maps through /proc, and the kernel lets it
+    // mount a proc of its own only where no part of the outer one is hidden (mount_too_revealing).
     bool nested = policy_.has(GrantKind::kNestedNamespaces);
     add(MountProc{"/proc", !nested});
     if (nested || !control_enabled("proc-masks")) return;
     for (const ProcMask& mask : kProcMasks)
-      if (!mask.root_only || ids_.is_host_root) add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
+      if (!mask.root_only || ids_.is_host_root)
+        add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
   }
 
   void private_space() {
@@ -222,10 +235,10 @@ class RootBuilder {
         outer = &other;  // they are ordered, parents first
     return outer;
   }
-  // A mount point can't be renamed, but a folder above it could be, and another put in its place: the
-  // host would then find the cell's files under the protected name (T07).
+  // A mount point can't be renamed, but a folder above it could be, and another put in its place:
+  // the host would then find the cell's files under the protected name (T07).
   void pin_between(const std::string& outer, const std::string& target) {
-    if (!control_enabled("pinned-parents")) return;
+    if (!control_enabled("pinned-parents") || !control_enabled("mount-links")) return;
     for (size_t at = target.find('/', outer.size() + 1); at != std::string::npos;
          at = target.find('/', at + 1))
       if (std::string folder = target.substr(0, at); made_.insert(folder).second)

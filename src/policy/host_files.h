@@ -20,8 +20,8 @@ class HostFiles {
   virtual ~HostFiles() = default;
   // Follows links. Nothing if it is missing or can't be reached.
   virtual std::optional<FileIdentity> look(const std::string& path) const = 0;
-  // The same, but no part of the path may be a link: what canonical() gave, looked at in one step, so
-  // that a parent swapped for a link in between is not followed (T03, T04).
+  // The same, but no part of the path may be a link: what canonical() gave, looked at in one step,
+  // so that a parent swapped for a link in between is not followed (T03, T04).
   virtual std::optional<FileIdentity> look_exactly(const std::string& path) const = 0;
   // All links resolved; nothing if it is missing.
   virtual std::optional<std::string> canonical(const std::string& path) const = 0;

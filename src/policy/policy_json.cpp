@@ -282,8 +282,8 @@ Result<void> apply_policy_json(Settings& settings, std::string_view text,
   options.allow_comments = true;
   options.allow_trailing_commas = true;
   json::basic_parser<Reader> parser(options, settings, name);
-  // Boost 1.81 reads the byte behind a comment that began in an earlier piece without asking whether
-  // there is one. With a newline at the very end there always is.
+  // Boost 1.81 reads the byte behind a comment that began in an earlier piece without asking
+  // whether there is one. With a newline at the very end there always is.
   std::string lines(text);
   if (!lines.ends_with('\n')) lines += '\n';
   return feed_lines(parser, lines);

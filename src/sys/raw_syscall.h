@@ -52,4 +52,5 @@ inline long sys_call(long number, Args... args) {
 
 // clone(2) onto a stack of its own, calling fn(arg) there; ends with exit(2) of what fn returns.
 // The child never returns into the caller's frames, so it may share the caller's memory.
-extern "C" long caisson_clone_call(unsigned long flags, void* stack_top, int (*fn)(void*), void* arg);
+extern "C" long caisson_clone_call(unsigned long flags, void* stack_top, int (*fn)(void*),
+                                   void* arg);

@@ -62,8 +62,8 @@ Rule chmod_rule(unsigned mode_argument) {
 }
 
 // A core_pattern that is a pipe starts a program on the host, as root, for a crash in a cell, and
-// asks for no limit but one: RLIMIT_CORE of exactly 1 stops it (core(5), T23). So it stays 1. Asking
-// (no new value: a null pointer) is free.
+// asks for no limit but one: RLIMIT_CORE of exactly 1 stops it (core(5), T23). So it stays 1.
+// Asking (no new value: a null pointer) is free.
 Rule core_limit_rule() {
   return {{{{is_one_of(2, {0}), upper_half_is_zero(2)}, kAllow},
            {{is_one_of(1, {RLIMIT_CORE})}, fail(EPERM)}},
@@ -146,7 +146,8 @@ std::vector<Group> allowed_groups() {
        "getrlimit getpriority setpriority ioprio_get ioprio_set sched_yield "
        "sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_setparam "
        "sched_get_priority_max sched_get_priority_min sched_rr_get_interval"},
-      {"limits (resource, new)", allow_unless(is_one_of(0, {RLIMIT_CORE}), fail(EPERM)), "setrlimit"},
+      {"limits (resource, new)", allow_unless(is_one_of(0, {RLIMIT_CORE}), fail(EPERM)),
+       "setrlimit"},
       {"limits (process, resource, new)", core_limit_rule(), "prlimit64"},
       {"scheduling policy", scheduler_rule(), "sched_setscheduler"},
       {"threads and locks", always(kAllow),
@@ -275,14 +276,16 @@ std::vector<Group> no_sockets_groups() {
       // A limit of 0 ends a process as surely as a signal, and Landlock's signal scope doesn't see
       // it.
       {"limits of other processes", own_limit_rule(), "prlimit64"},
-      // Landlock has no say over modes, owners, times and attributes: without mounts of its own a cell
-      // could change those of every file that is the caller's. Times of an open file stay free.
+      // Landlock has no say over modes, owners, times and attributes: without mounts of its own a
+      // cell could change those of every file that is the caller's. Times of an open file stay
+      // free.
       {"permissions", always(fail(EPERM)), "chmod fchmod fchmodat fchmodat2"},
       {"owners", always(fail(EPERM)), "chown fchown lchown fchownat"},
       {"times by name", always(fail(EPERM)), "utime utimes futimesat"},
       {"times", allow_if({is_one_of(1, {0}), upper_half_is_zero(1)}, fail(EPERM)), "utimensat"},
       {"attributes", always(fail(EPERM)),
-       "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr setxattrat removexattrat"},
+       "setxattr lsetxattr fsetxattr removexattr lremovexattr fremovexattr setxattrat "
+       "removexattrat"},
   };
 }
 
