@@ -114,7 +114,7 @@ constexpr unsigned kMostMappedMounts = 100;  // that come with the ids; SCM_MAX_
 constexpr int kEndSignal = 62;
 
 // What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
-enum class MessageKind : uint32_t { kFailed = 1, kStarted, kExited, kTerminal, kListener, kMapped };
+enum class MessageKind : uint32_t { kFailed = 1, kExited, kTerminal, kListener, kMapped };
 struct ChildMessage {
   MessageKind kind;
   uint32_t step;  // index into init_steps, or init_count + index into enter_steps

@@ -83,7 +83,6 @@ void run_init(ChildState& state) {
     if (fd >= 0) sys_call(SYS_close, long{fd});
   if (state.terminal_fd >= 0) sys_call(SYS_close, long{state.terminal_fd});
   confine(state);
-  tell(state, MessageKind::kStarted, 0);
 
   // All signals have been blocked since before clone; blocked ones reach even pid 1 (signal(7)).
   unsigned long all = ~0ul;

@@ -147,11 +147,9 @@ class Supervisor {
           break;
         case MessageKind::kMapped:
           break;  // of use to launch() alone
-        case MessageKind::kStarted:
-          started_ = *received.message;
-          break;
         case MessageKind::kExited:
           wait_status_ = received.message->value;
+          stamps_ = *received.message;
           exited_ns_ = monotonic_ns();
           break;
         case MessageKind::kTerminal:
@@ -342,12 +340,12 @@ class Supervisor {
     phase("  beside: cgroup limits", mine.limited);
     phase("  beside: record of the start", mine.recorded);
     last = cloned;
-    if (started_) {
-      phase("ids taken, root built", started_->stamp[kStampRoot]);
-      phase("network joined, pivot", started_->stamp[kStampPivot]);
-      phase("wait for limits and record", started_->stamp[kStampGo]);
-      phase("privileges dropped", started_->stamp[kStampSpawn]);
-      phase("landlock, seccomp, exec", started_->stamp[kStampExec]);
+    if (stamps_) {
+      phase("ids taken, root built", stamps_->stamp[kStampRoot]);
+      phase("network joined, pivot", stamps_->stamp[kStampPivot]);
+      phase("wait for limits and record", stamps_->stamp[kStampGo]);
+      phase("privileges dropped", stamps_->stamp[kStampSpawn]);
+      phase("landlock, seccomp, exec", stamps_->stamp[kStampExec]);
     }
     phase("the program", exited_ns_);
     phase("teardown of the namespaces", gone_ns);
@@ -369,7 +367,7 @@ class Supervisor {
   int asked_to_end_ = 0;
   std::optional<Status> verdict_;
   std::optional<int> wait_status_;
-  std::optional<ChildMessage> started_;
+  std::optional<ChildMessage> stamps_;
 };
 
 }  // namespace
