@@ -39,7 +39,8 @@ TEST(Limits, WithoutCgroupsAreByRlimitWithAWarningAndNotInFull) {
   EXPECT_TRUE(has(look(facts, "memory limit").found, "this kernel has no cgroups"));
   EXPECT_EQ(look(facts, "pids limit").status, CheckStatus::kOk);
   EXPECT_EQ(look(facts, "cpu limit").status, CheckStatus::kWarn);
-  EXPECT_FALSE(enforced_in_full(check_all(facts)));  // memory: each process, not the cell as a whole
+  EXPECT_FALSE(
+      enforced_in_full(check_all(facts)));  // memory: each process, not the cell as a whole
 }
 
 // RLIMIT_NPROC never binds the host's root.

@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -70,7 +71,14 @@ static void look_at_root(HostFacts& facts) {
   facts.is_host_root = words.size() < 2 || words[1] == "0";
   // The initial namespace maps every number onto itself (user_namespaces(7)).
   bool has_all_ids = words.size() == 3 && words[2] == "4294967295";
-  facts.may_map_ids = has_all_ids && has_capabilities_to_map();
+  facts.may_map_ids = has_all_ids && facts.gid == 0 && has_capabilities_to_map();
+}
+
+// RLIMIT_CORE can't be raised from 0 to the 1 that stops a helper (core(5)).
+static bool core_helper_is_open() {
+  rlimit now{};
+  if (::getrlimit(RLIMIT_CORE, &now) != 0 || now.rlim_max != 0) return false;
+  return RealHostFiles().read("/proc/sys/kernel/core_pattern", 256).value_or("").starts_with('|');
 }
 
 HostFacts probe_host() {
@@ -80,6 +88,7 @@ HostFacts probe_host() {
   utsname name{};
   if (::uname(&name) == 0) facts.kernel_release = name.release;
   look_at_root(facts);
+  facts.core_helper_is_open = core_helper_is_open();
   facts.landlock_abi = landlock_abi();
   facts.cpus = usable_cpus();
   facts.cgroup = probe_cgroups(CgroupView{});

@@ -160,7 +160,7 @@ static long run_init_step(ChildState& state, const Step& step) {
 }
 
 // Every descriptor that is not ours goes, whoever opened it and whatever its flags say (T16).
-static void close_foreign_descriptors(const ChildProgram& program) {
+static long close_foreign_descriptors(const ChildProgram& program) {
   int keep[4] = {program.control_fd, program.stdio[0], program.stdio[1], program.stdio[2]};
   unsigned next = 0;
   for (;;) {
@@ -169,10 +169,13 @@ static void close_foreign_descriptors(const ChildProgram& program) {
       if (fd >= 0 && static_cast<unsigned>(fd) >= next && static_cast<unsigned>(fd) < lowest)
         lowest = static_cast<unsigned>(fd);
     if (lowest == ~0u) break;
-    if (lowest > next) sys_call(kernel::kCloseRange, long{next}, static_cast<long>(lowest - 1), 0L);
+    if (lowest > next) {
+      long result = sys_call(kernel::kCloseRange, long{next}, static_cast<long>(lowest - 1), 0L);
+      if (result < 0) return result;
+    }
     next = lowest + 1;
   }
-  sys_call(kernel::kCloseRange, long{next}, 0xffffffffL, 0L);
+  return sys_call(kernel::kCloseRange, long{next}, 0xffffffffL, 0L);
 }
 
 static void wipe(char* start, uint64_t size) {
@@ -205,7 +208,8 @@ void run_child(const ChildProgram& program) {
   if (!program.own_pid_namespace) sys_call(SYS_prctl, long{PR_SET_CHILD_SUBREAPER}, 1L);
   // Born from a process that had changed its ids, its own /proc/self would be root's to write.
   sys_call(SYS_prctl, long{PR_SET_DUMPABLE}, 1L);
-  if (program.close_descriptors) close_foreign_descriptors(program);
+  if (program.close_descriptors)
+    if (long result = close_foreign_descriptors(program); result < 0) fail(state, 0, result);
   if (program.wipe_environment) wipe(program.wipe_start, program.wipe_size);
 
   for (uint32_t i = 0; i < program.init_count; ++i) {

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "launch/child_state.h"
 
@@ -58,8 +59,23 @@ static long pin_cpus(uint64_t count) {
   return sys_call(SYS_sched_setaffinity, 0L, size, mask);
 }
 
+// A path of the policy is canonical and was looked at: a link, or another file, in its place is
+// refused (T03, T04).
+static long open_checked(const ChildLandlockRule& rule) {
+  kernel::OpenHow how{O_PATH | O_CLOEXEC, 0,
+                      kernel::kResolveNoSymlinks | kernel::kResolveNoMagicLinks};
+  long fd = sys_call(kernel::kOpenat2, long{AT_FDCWD}, rule.path, &how, long{sizeof how});
+  if (fd < 0) return fd == -ENOENT || fd == -ELOOP ? -ESTALE : fd;
+  struct stat found;
+  long result = sys_call(SYS_newfstatat, fd, "", &found, long{AT_EMPTY_PATH});
+  if (result >= 0 && found.st_dev == rule.device && found.st_ino == rule.inode) return fd;
+  sys_call(SYS_close, fd);
+  return result < 0 ? result : -ESTALE;
+}
+
 static long add_landlock_rule(long ruleset, const ChildLandlockRule& rule) {
-  long fd = sys_call(SYS_openat, long{AT_FDCWD}, rule.path, long{O_PATH | O_CLOEXEC});
+  long fd = rule.inode ? open_checked(rule)
+                       : sys_call(SYS_openat, long{AT_FDCWD}, rule.path, long{O_PATH | O_CLOEXEC});
   if (fd == -ENOENT) return 0;  // nothing there, nothing to allow
   if (fd < 0) return fd;
   kernel::LandlockPathBeneath beneath{rule.access, static_cast<int32_t>(fd)};
@@ -148,11 +164,11 @@ int enter_program(void* argument) {
   sys_call(SYS_setsid);  // before the terminal: only a session leader can take one
   unblock_signals();
   // Whatever is still open above stdio ends with the exec (T16).
-  if (program.close_descriptors)
-    sys_call(kernel::kCloseRange, 3L, 0xffffffffL, 4L /* CLOSE_RANGE_CLOEXEC */);
   long result = 0;
+  if (program.close_descriptors)
+    result = sys_call(kernel::kCloseRange, 3L, 0xffffffffL, 4L /* CLOSE_RANGE_CLOEXEC */);
   uint32_t i = 0;
-  for (; i < program.enter_count; ++i) {
+  for (; result >= 0 && i < program.enter_count; ++i) {
     result = run_enter_step(state, program.enter_steps[i]);
     if (result < 0) break;
   }

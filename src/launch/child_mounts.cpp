@@ -165,6 +165,8 @@ static long mount_devpts(ChildState& state, const Step& step) {
   if (context < 0) return context;
   long result = set_option(context, "ptmxmode", "0666");
   if (result >= 0) result = set_option(context, "mode", "0620");
+  if (result >= 0)
+    result = set_option(context, "max", "64");  // they are counted for the whole host
   if (result < 0) {
     sys_call(SYS_close, context);
     return result;

@@ -67,6 +67,7 @@ struct Step {
 struct ChildLandlockRule {
   const char* path;
   uint64_t access;
+  uint64_t device, inode;  // 0: not checked
 };
 
 struct ChildProgram {

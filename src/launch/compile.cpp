@@ -205,7 +205,7 @@ class Compiler {
   void landlock() {
     if (!plan_.landlock) return;
     for (const LandlockRule& rule : plan_.landlock->rules)
-      out_.rules_.push_back({keep(rule.path), rule.access});
+      out_.rules_.push_back({keep(rule.path), rule.access, rule.device, rule.inode});
     ChildProgram& program = out_.program_;
     program.landlock_rules = out_.rules_.data();
     program.landlock_count = static_cast<uint32_t>(out_.rules_.size());

@@ -51,13 +51,16 @@ Result<UniqueFd> open_user_namespace(pid_t pid) {
 // A namespace for mounts alone, when the cell's own doesn't have the right map: a child that only
 // sleeps gives it its life until it is opened.
 Result<UniqueFd> make_mapping_namespace(uint32_t outside) {
+  long parent = ::getpid();
   clone_args args{};
   args.flags = CLONE_NEWUSER;
   args.exit_signal = SIGCHLD;
   long pid = sys_call(kernel::kClone3, &args, long{sizeof args});
   if (pid < 0) return Error::from_errno("make a user namespace for mounts", static_cast<int>(-pid));
   if (pid == 0) {
+    sys_call(kernel::kCloseRange, 0L, 0xffffffffL, 0L);
     sys_call(SYS_prctl, long{PR_SET_PDEATHSIG}, long{SIGKILL});
+    if (sys_call(SYS_getppid) != parent) sys_call(SYS_exit_group, 0L);
     for (;;) sys_call(SYS_ppoll, 0L, 0L, 0L, 0L, 0L);
   }
   ScopeExit end_child([pid] {
@@ -70,12 +73,12 @@ Result<UniqueFd> make_mapping_namespace(uint32_t outside) {
 
 }  // namespace
 
-// 0x70000000…0x7fffffff: given to nobody in systemd's table of ids, nor by useradd or subuid.
+// 0x70000000…0x77ffffff: given to nobody in systemd's table of ids, nor by useradd or subuid.
 Result<uint32_t> throwaway_id() {
   uint32_t random = 0;
   if (::getrandom(&random, sizeof random, 0) != sizeof random)
     return Error::system("get random bytes");
-  return 0x70000000u | (random & 0x0fffffffu);
+  return 0x70000000u | (random & 0x07ffffffu);
 }
 
 Result<BorrowedId> BorrowedId::take(uint32_t id) {
@@ -84,6 +87,8 @@ Result<BorrowedId> BorrowedId::take(uint32_t id) {
   borrowed.groups_.resize(static_cast<size_t>(std::max(count, 0)));
   if (count < 0 || ::getgroups(count, borrowed.groups_.data()) != count)
     return Error::system("read the groups");
+  ::prctl(PR_GET_PDEATHSIG, &borrowed.death_signal_);
+  borrowed.parent_ = ::getppid();
   borrowed.taken_ = true;
   if (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, 0) != 0 || ::setresuid(id, id, 0) != 0)
     return Error::system("take on the cell's ids");
@@ -95,6 +100,9 @@ BorrowedId::~BorrowedId() {
   if (::setresuid(0, 0, 0) != 0 || ::setresgid(0, 0, 0) != 0 ||
       ::setgroups(groups_.size(), groups_.data()) != 0)
     ::abort();
+  if (!death_signal_) return;
+  ::prctl(PR_SET_PDEATHSIG, death_signal_);
+  if (::getppid() != parent_) ::kill(::getpid(), death_signal_);  // it died in between
 }
 
 Result<UniqueFd> mapping_namespace(pid_t cell, const Plan& plan, uint32_t outside) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -22,15 +23,18 @@ class BorrowedId {
  public:
   static Result<BorrowedId> take(uint32_t id);
   BorrowedId(BorrowedId&& other) noexcept
-      : groups_(std::move(other.groups_)), taken_(other.taken_) {
-    other.taken_ = false;
-  }
+      : groups_(std::move(other.groups_)),
+        death_signal_(other.death_signal_),
+        parent_(other.parent_),
+        taken_(std::exchange(other.taken_, false)) {}
   BorrowedId& operator=(BorrowedId&&) = delete;
   ~BorrowedId();  // root again, or no more: it ends the process if that fails
 
  private:
   BorrowedId() = default;
   std::vector<gid_t> groups_;
+  int death_signal_ = 0;  // that we asked for ourselves: a change of ids clears it
+  pid_t parent_ = 0;
   bool taken_ = false;
 };
 

@@ -29,12 +29,20 @@ static bool is_regular_file(int fd) {
 
 static void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
+UniqueFd own_terminal(int fd) {
+  if (!::isatty(fd)) return UniqueFd();
+  std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 OutputRelay::OutputRelay(UniqueFd from, int to, bool capture, OutputBudget& budget)
     : from_(std::move(from)),
       to_(to),
       capture_(capture),
       to_is_file_(!capture && is_regular_file(to)),
       budget_(budget) {
+  if (!capture) own_to_ = own_terminal(to);
+  if (own_to_) to_ = own_to_.get();
   if (from_) set_nonblocking(from_.get());  // our end of our own pipe; the cell's end is untouched
   if (!capture && ::isatty(to) && control_enabled("terminal-filter"))
     filter_.emplace(TerminalFilter::Mode::kPlain);
@@ -99,10 +107,19 @@ void OutputRelay::write_some() {
   }
 }
 
+// What the pipe held when the cell ended, and no more: a descriptor of it may have left the cell.
 void OutputRelay::drain() {
-  while (from_ && pending_.size() < kChunk && read_some()) {
+  if (!from_) return;
+  if (!drain_left_) {
+    int size = ::fcntl(from_.get(), F_GETPIPE_SZ);
+    drain_left_ = static_cast<uint64_t>(size > 0 ? size : static_cast<int>(kChunk));
   }
-  if (from_ && pending_.size() < kChunk) from_.reset();  // empty, and nobody is left to write
+  while (from_ && *drain_left_ > 0 && pending_.size() < kChunk) {
+    uint64_t before = seen_;
+    if (!read_some()) break;
+    *drain_left_ -= std::min(*drain_left_, seen_ - before);
+  }
+  if (from_ && (pending_.size() < kChunk || *drain_left_ == 0)) from_.reset();
 }
 
 InputRelay::InputRelay(int from, UniqueFd to) : from_(from), to_(std::move(to)) {

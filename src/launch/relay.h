@@ -39,9 +39,10 @@ class OutputRelay {
  private:
   bool read_some();  // false: nothing more now
   void write_some();
-  UniqueFd from_;
+  UniqueFd from_, own_to_;
   int to_;
   bool capture_, to_is_file_;
+  std::optional<uint64_t> drain_left_;
   OutputBudget& budget_;
   std::optional<TerminalFilter> filter_;  // when the caller's side is a terminal (T42)
   std::string pending_, captured_;
@@ -61,6 +62,11 @@ class InputRelay {
   UniqueFd to_;
   std::string pending_;
 };
+
+// A terminal polls writable with any room at all, and a write of more then sleeps, deadline or not.
+// An open file of our own, non-blocking, leaves the caller's as it is. Nothing for what is no
+// terminal.
+UniqueFd own_terminal(int fd);
 
 // The events that poll reported for `fd`, 0 if it was not asked about.
 short events_of(const std::vector<pollfd>& polls, int fd);

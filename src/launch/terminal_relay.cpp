@@ -31,17 +31,19 @@ TerminalRelay::TerminalRelay(UniqueFd master, int input, int output, bool captur
       to_terminal_(!capture && ::isatty(output)),
       budget_(budget) {
   ::fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+  own_output_ = own_terminal(output);
+  if (own_output_) output_ = own_output_.get();
   termios now;
   if (::tcgetattr(input_, &now) != 0) return;
   saved_ = now;
   ::cfmakeraw(&now);
-  ::tcsetattr(input_, TCSADRAIN, &now);
+  ::tcsetattr(input_, TCSANOW, &now);
 }
 
 TerminalRelay::~TerminalRelay() {
   if (!saved_) return;
   ::tcflush(input_, TCIFLUSH);  // answers to queries of a program that is gone are nobody's input
-  ::tcsetattr(input_, TCSADRAIN, &*saved_);
+  ::tcsetattr(input_, TCSANOW, &*saved_);
 }
 
 void TerminalRelay::window_changed() {

@@ -39,7 +39,7 @@ class TerminalRelay {
   bool read_master();
   void read_caller();
   void write_pending();
-  UniqueFd master_;
+  UniqueFd master_, own_output_;
   int input_, output_;
   bool capture_, to_terminal_, input_open_ = true;
   OutputBudget& budget_;

@@ -42,8 +42,10 @@ struct HostFacts {
   CgroupFacts cgroup;
   std::vector<SystemEntry> system;  // the allow-list of system folders, as found here
   std::vector<std::string> etc;     // the allow-list of names below /etc, as found here
-  bool is_host_root = false;        // uid 0, and not only of a namespace
-  bool may_map_ids = false;         // root with all it takes to give a cell ids of its own
+  bool core_helper_is_open =
+      false;                  // the caller's hard core limit is 0, and core_pattern is a pipe
+  bool is_host_root = false;  // uid 0, and not only of a namespace
+  bool may_map_ids = false;   // root with all it takes to give a cell ids of its own
   // Mount sources whose filesystem has no idmapped mounts; asked only when may_map_ids.
   std::vector<std::string> without_idmap;
   std::optional<std::string> userns_denied;  // set by doctor's deeper look: why not

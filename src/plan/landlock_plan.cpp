@@ -62,6 +62,10 @@ class LandlockPlanner {
       if (mount.access == Access::kReadOnly)
         rule(mount.target, mount.is_directory ? kRead : kReadFile | kExecute);
     writable_mounts();
+    // Here a path is the host's: what stood there when the policy was made must stand there still.
+    for (LandlockRule& rule : plan_.rules)
+      for (const Mount& mount : policy_.mounts)
+        if (mount.target == rule.path) rule.device = mount.device, rule.inode = mount.inode;
     return std::move(plan_);
   }
 

@@ -44,6 +44,10 @@ class LimitPlanner {
     // Not 0: a core_pattern that is a pipe stops at exactly 1 (core(5)), and the filter keeps it
     // so.
     rlimit(RLIMIT_CORE, "core", 1);
+    if (facts_.core_helper_is_open)
+      plan_.degradations.push_back({"core",
+                                    "the caller's hard core limit is 0, and core_pattern a pipe",
+                                    "a crash inside starts the host's core helper"});
     rlimit(RLIMIT_NOFILE, "nofile", limits_.files);
     rlimit(RLIMIT_FSIZE, "fsize", limits_.file_bytes);
     rlimit(RLIMIT_RTPRIO, "rtprio", 0);  // T63
@@ -98,8 +102,9 @@ class LimitPlanner {
     // touch little (Java, node, Go) keep working, as they would not under RLIMIT_AS.
     rlimit(RLIMIT_DATA, "data", limits_.memory_bytes);
     held_by("memory", "rlimit");
-    plan_.degradations.push_back(
-        {"memory", facts_.cgroup.why_not, "each process is limited, not the cell as a whole"});
+    plan_.degradations.push_back({"memory", facts_.cgroup.why_not,
+                                  "private memory of each process is limited, not shared memory "
+                                  "and not the cell as a whole"});
     return {};
   }
 

@@ -88,8 +88,9 @@ struct CgroupPlan {
 };
 
 struct LandlockRule {
-  std::string path;  // inside the cell
-  uint64_t access;   // LANDLOCK_ACCESS_FS_…
+  std::string path;                // inside the cell
+  uint64_t access;                 // LANDLOCK_ACCESS_FS_…
+  uint64_t device = 0, inode = 0;  // what must stand there; 0: not checked
 };
 struct LandlockPlan {
   int abi = 0;

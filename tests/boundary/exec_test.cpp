@@ -131,6 +131,22 @@ TEST_F(SetId, T30_NoSetIdBitCanBePlantedForLater) {
   EXPECT_TRUE(worked(on_host({"plant", probe_folder() + "/setid", workspace / "planted", "4755"})));
 }
 
+// A file that is born with the bit keeps it when root writes to it, as caisson's own output may.
+TEST_F(SetId, T30_NoFileIsBornWithASetIdBit) {
+  TempFolder workspace;
+  Words options{"--workspace", workspace.path()};
+  for (const char* call : {"open", "creat", "mknod", "openat2"})
+    for (const char* mode : {"4755", "2705"}) {
+      std::string name = std::string(call) + mode;
+      EXPECT_TRUE(refused(in_cell({"create-mode", "/workspace/" + name, mode, call}, options)))
+          << name;
+      struct stat info {};
+      EXPECT_NE(::lstat((workspace / name).c_str(), &info), 0) << name;
+      EXPECT_TRUE(worked(on_host({"create-mode", workspace / name, mode, call}))) << name;
+    }
+  EXPECT_TRUE(worked(in_cell({"create-mode", "/workspace/plain", "755", "open"}, options)));
+}
+
 TEST_F(SetId, T30_TheSetIdProgramsOfTheSystemGiveNothing) {
   Outcome outcome = run_cell({"/bin/sh", "-c",
                               "for one in su mount passwd newgrp; do "

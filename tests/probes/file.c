@@ -118,6 +118,22 @@ static int change_mode(int argc, char** argv) {
   return answer(chmod(argv[0], (mode_t)strtol(argv[1], NULL, 8)));
 }
 
+// A new file, born with these bits, by one of the calls that can do it.
+static int create_with_mode(int argc, char** argv) {
+  if (argc != 3) return PROBE_USAGE;
+  mode_t mode = (mode_t)strtol(argv[1], NULL, 8);
+  umask(0);
+  if (strcmp(argv[2], "mknod") == 0) return answer(mknod(argv[0], S_IFREG | mode, 0));
+  if (strcmp(argv[2], "creat") == 0) return answer(creat(argv[0], mode));
+  if (strcmp(argv[2], "openat2") == 0) {
+    struct {
+      unsigned long flags, mode, resolve;
+    } how = {O_CREAT | O_RDWR, mode, 0};
+    return answer((int)syscall(437, AT_FDCWD, argv[0], &how, sizeof how));
+  }
+  return answer(open(argv[0], O_CREAT | O_RDWR, mode));
+}
+
 static int change_owner(int argc, char** argv) {
   if (argc != 2) return PROBE_USAGE;
   return answer(chown(argv[0], (uid_t)number(argv[1]), (gid_t)-1));
@@ -160,6 +176,7 @@ const struct Probe file_probes[] = {{"read", read_file, "PATH"},
                                     {"mkfifo", make_fifo, "PATH"},
                                     {"mknod", make_node, "PATH c|b MAJOR MINOR"},
                                     {"chmod", change_mode, "PATH OCTAL"},
+                                    {"create-mode", create_with_mode, "PATH OCTAL CALL"},
                                     {"chown", change_owner, "PATH UID"},
                                     {"handle", open_by_handle, "PATH"},
                                     {NULL, NULL, NULL}};

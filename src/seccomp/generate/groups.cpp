@@ -2,6 +2,7 @@
 
 #include <asm/ioctls.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/prctl.h>
@@ -55,8 +56,9 @@ Rule socket_rule() {
 }
 
 // A setuid or setgid file that a cell leaves in a writable mount works on the host, where the mount
-// isn't nosuid: any other user of the host could run it as the caller. A file that open(2) or
-// mknod(2) creates with these bits is empty, and loses them with the first write.
+// isn't nosuid: any other user of the host could run it as the caller. Nor may a file be
+// created with them: it loses them with the first write of the cell's, but not with one of root's
+// (the supervisor's output into it), and setgid without execute outlives even that.
 Rule chmod_rule(unsigned mode_argument) {
   return allow_unless(has_any_bit(mode_argument, S_ISUID | S_ISGID), fail(EPERM));
 }
@@ -81,8 +83,18 @@ Rule own_limit_rule() {
 }
 
 Rule mknod_rule(unsigned mode_argument) {
-  return allow_if({masked_is_one_of(mode_argument, S_IFMT, {0, S_IFREG, S_IFIFO, S_IFSOCK})},
-                  fail(EPERM));
+  return {{{{has_any_bit(mode_argument, S_ISUID | S_ISGID)}, fail(EPERM)},
+           {{masked_is_one_of(mode_argument, S_IFMT, {0, S_IFREG, S_IFIFO, S_IFSOCK})}, kAllow}},
+          fail(EPERM)};
+}
+
+// The mode counts only when a file may be created: by O_CREAT, or by O_TMPFILE's own bit.
+Rule open_rule(unsigned flags_argument) {
+  constexpr uint32_t kTmpfileBit = 020000000;
+  return {{{{has_any_bit(flags_argument, O_CREAT | kTmpfileBit),
+             has_any_bit(flags_argument + 1, S_ISUID | S_ISGID)},
+            fail(EPERM)}},
+          kAllow};
 }
 
 // Terminal input for the program that reads it next (T41), and line disciplines: drivers without
@@ -112,11 +124,15 @@ std::vector<Group> allowed_groups() {
        "readahead fadvise64 fallocate ftruncate truncate sendfile splice tee copy_file_range "
        "pipe pipe2"},
       {"files and folders", always(kAllow),
-       "open openat openat2 creat stat fstat lstat newfstatat statx statfs fstatfs access "
+       "stat fstat lstat newfstatat statx statfs fstatfs access "
        "faccessat faccessat2 getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir link "
        "linkat symlink symlinkat readlink readlinkat unlink unlinkat rename renameat renameat2 "
        "umask utime utimes utimensat futimesat chown fchown lchown fchownat"},
-      {"permissions (path, mode)", chmod_rule(1), "chmod fchmod"},
+      {"opening (path, flags, mode)", open_rule(1), "open"},
+      {"opening (folder, path, flags, mode)", open_rule(2), "openat"},
+      // Its mode lies behind a pointer. Libraries that use it fall back to openat.
+      {"opening (by a struct)", always(fail(ENOSYS)), "openat2"},
+      {"permissions (path, mode)", chmod_rule(1), "chmod fchmod creat"},
       {"permissions (folder, path, mode)", chmod_rule(2), "fchmodat fchmodat2"},
       {"special files (path, mode)", mknod_rule(1), "mknod"},
       {"special files (folder, path, mode)", mknod_rule(2), "mknodat"},
@@ -240,6 +256,8 @@ std::vector<Group> standard_groups() {
 
 std::vector<Group> nested_groups() {
   return {
+      // A cell in a cell resolves its mounts by it; set-id bits by this way are not refused here.
+      {"opening (by a struct)", always(kAllow), "openat2"},
       {"namespaces", always(kAllow), "clone clone3 unshare setns"},
       // The old mount(2) gives nothing that the new calls don't, and other sandboxes use it.
       {"mounts", always(kAllow),
@@ -276,6 +294,11 @@ std::vector<Group> no_sockets_groups() {
       // A limit of 0 ends a process as surely as a signal, and Landlock's signal scope doesn't see
       // it.
       {"limits of other processes", own_limit_rule(), "prlimit64"},
+      // By user or by number they reach the caller's other processes, and what they do lasts.
+      {"priorities", always(fail(EPERM)),
+       "setpriority ioprio_set sched_setscheduler sched_setparam"},
+      // Landlock does not ask who may watch a folder, and names tell.
+      {"watching files", always(fail(EACCES)), "inotify_add_watch"},
       // Landlock has no say over modes, owners, times and attributes: without mounts of its own a
       // cell could change those of every file that is the caller's. Times of an open file stay
       // free.
