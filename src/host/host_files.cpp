@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "base/unique_fd.h"
 #include "host/probe.h"
 #include "sys/kernel_numbers.h"
@@ -28,14 +30,26 @@ std::optional<FileIdentity> RealHostFiles::look(const std::string& path) const {
   return identity;
 }
 
+// One name at a time, where openat2 is refused (an outer filter, as that of a cell).
+static UniqueFd open_name_by_name(const std::string& path) {
+  UniqueFd at{::open("/", O_PATH | O_CLOEXEC)};
+  for (std::string_view name : split(path, '/')) {
+    if (name.empty()) continue;
+    UniqueFd next{::openat(at.get(), std::string(name).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC)};
+    struct stat info;
+    if (!next || ::fstat(next.get(), &info) != 0 || S_ISLNK(info.st_mode)) return UniqueFd();
+    at = std::move(next);
+  }
+  return at;
+}
+
 std::optional<FileIdentity> RealHostFiles::look_exactly(const std::string& path) const {
   kernel::OpenHow how{O_PATH | O_CLOEXEC, 0,
                       kernel::kResolveNoSymlinks | kernel::kResolveNoMagicLinks};
   long opened = sys_call(kernel::kOpenat2, long{AT_FDCWD}, path.c_str(), &how, long{sizeof how});
-  if (opened < 0) return std::nullopt;
-  UniqueFd fd{static_cast<int>(opened)};
+  UniqueFd fd = opened == -ENOSYS ? open_name_by_name(path) : UniqueFd(static_cast<int>(opened));
   struct stat info;
-  if (::fstat(fd.get(), &info) != 0) return std::nullopt;
+  if (!fd || ::fstat(fd.get(), &info) != 0) return std::nullopt;
   return identity_of(info);
 }
 
