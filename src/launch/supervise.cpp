@@ -330,8 +330,10 @@ class Supervisor {
     uint64_t last = how_.start_ns;
     auto phase = [&](const char* name, uint64_t at) {
       if (at == 0 || last == 0) return;
-      outcome_.phases.push_back(
-          {name, (static_cast<double>(at) - static_cast<double>(last)) / 1e6});
+      // Two processes stamp beside each other: a phase that ended before the one above it took no
+      // time of its own.
+      at = std::max(at, last);
+      outcome_.phases.push_back({name, static_cast<double>(at - last) / 1e6});
       last = at;
     };
     phase("parse, resolve, plan", mine.begin);
