@@ -1,0 +1,97 @@
+// From the kernel to main() without asking what the processor can do.
+//
+// glibc's own start asks cpuid some forty times, to choose among string functions and to size copies
+// by the caches. In a virtual machine each of these is an exit to the hypervisor: 0.3 ms, a tenth of
+// a whole cell (docs/decisions/0018). This one leaves the features at "none known", so the
+// resolvers choose the baseline that every x86-64 has; everything else is done as glibc does it, in
+// its order. The names are glibc's, from the objects that it is linked with: CMake takes this file
+// only for the version that it was written against.
+#include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+// What the string functions ask for; glibc defines these beside its own start. The values are its
+// defaults for a processor with 32 KiB of first-level and 1 MiB of shared cache.
+HIDDEN long __x86_data_cache_size = 32 * 1024;
+HIDDEN long __x86_data_cache_size_half = 32 * 1024 / 2;
+HIDDEN long __x86_shared_cache_size = 1024 * 1024;
+HIDDEN long __x86_shared_cache_size_half = 1024 * 1024 / 2;
+HIDDEN long __x86_shared_non_temporal_threshold = 1024 * 1024 * 3 / 4;
+HIDDEN long __x86_rep_movsb_threshold = 2048;
+HIDDEN long __x86_rep_stosb_threshold = 2048;
+HIDDEN long __x86_rep_movsb_stop_threshold = 1024 * 1024 * 3 / 4;
+HIDDEN int __x86_string_control = 0;
+
+extern HIDDEN char** __environ;
+extern HIDDEN void* __libc_stack_end;
+extern HIDDEN int __libc_enable_secure;
+extern HIDDEN void* _dl_random;
+extern HIDDEN void _dl_aux_init(Elf64_auxv_t* auxv);
+extern HIDDEN void __tunables_init(char** environment);
+extern HIDDEN void _dl_relocate_static_pie(void);
+extern HIDDEN void __libc_setup_tls(void);
+extern HIDDEN void __libc_early_init(_Bool initial);
+extern HIDDEN void __libc_init_first(int argc, char** argv, char** environment);
+extern HIDDEN void __libc_check_standard_fds(void);
+extern int __cxa_atexit(void (*function)(void*), void* argument, void* handle);
+
+typedef void Initialiser(int, char**, char**);
+typedef void Finaliser(void);
+extern HIDDEN Initialiser* __preinit_array_start[];
+extern HIDDEN Initialiser* __preinit_array_end[];
+extern HIDDEN Initialiser* __init_array_start[];
+extern HIDDEN Initialiser* __init_array_end[];
+extern HIDDEN Finaliser* __fini_array_start[];
+extern HIDDEN Finaliser* __fini_array_end[];
+extern HIDDEN void _fini(void);
+
+static void call_finalisers(void* unused) {
+  (void)unused;
+  for (size_t i = (size_t)(__fini_array_end - __fini_array_start); i-- > 0;)
+    __fini_array_start[i]();
+  _fini();
+}
+
+// Not _init(): all that stands there is OpenSSL's own round of cpuid. Who uses more of OpenSSL than a
+// hash initialises the library, and is asked then.
+static void call_initialisers(int argc, char** argv) {
+  for (Initialiser** at = __preinit_array_start; at < __preinit_array_end; ++at)
+    (*at)(argc, argv, __environ);
+  for (Initialiser** at = __init_array_start; at < __init_array_end; ++at)
+    (*at)(argc, argv, __environ);
+}
+
+// The canary of the stack protector and the mask of saved code pointers, from the kernel's 16 random
+// bytes; where they lie is the ABI between the compiler and glibc.
+static void set_guards(void) {
+  const uint64_t* random = (const uint64_t*)_dl_random;
+  __asm__ volatile("movq %0, %%fs:0x28" ::"r"(random[0] & ~(uint64_t)0xff));
+  __asm__ volatile("movq %0, %%fs:0x30" ::"r"(random[1]));
+}
+
+__attribute__((noreturn)) int __libc_start_main(int (*main)(int, char**, char**), int argc,
+                                                char** argv, void (*unused_init)(void),
+                                                void (*unused_fini)(void),
+                                                void (*rtld_fini)(void), void* stack_end) {
+  (void)unused_init;
+  (void)unused_fini;
+  (void)rtld_fini;  // there is no dynamic linker
+  __environ = argv + argc + 1;
+  __libc_stack_end = stack_end;
+  char** end_of_environment = __environ;
+  while (*end_of_environment) ++end_of_environment;
+  _dl_aux_init((Elf64_auxv_t*)(end_of_environment + 1));
+  __tunables_init(__environ);
+  _dl_relocate_static_pie();  // with it the resolvers of the string functions run
+  __libc_setup_tls();
+  set_guards();
+  __libc_early_init(1);
+  __libc_init_first(argc, argv, __environ);
+  __cxa_atexit(call_finalisers, NULL, NULL);
+  if (__libc_enable_secure) __libc_check_standard_fds();
+  call_initialisers(argc, argv);
+  exit(main(argc, argv, __environ));
+}
