@@ -14,6 +14,7 @@ function(caisson_quick_start target)
     return()
   endif()
   target_sources(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src/start/libc_start.c)
+  target_link_options(${target} PRIVATE -Wl,-T,${CMAKE_SOURCE_DIR}/src/start/late.ld)
   # It runs before the relocations and before there is a canary.
   set_source_files_properties(${CMAKE_SOURCE_DIR}/src/start/libc_start.c PROPERTIES
     COMPILE_OPTIONS "-fno-lto;-fno-stack-protector;-fPIE;-O2;-fno-builtin;-fno-tree-loop-distribute-patterns")

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/explanation.h"
+#include "cli/gateway_link.h"
 #include "cli/job.h"
 #include "cli/output.h"
 #include "cli/result_json.h"
@@ -52,6 +53,7 @@ class Execution {
   int run() {
     say_notes();
     ask_for_delegation();
+    if (Result<void> started = start_gateway(); !started) return setup_error(started.error());
     Result<Plan> plan = make_plan(job_.policy, job_.command, job_.facts);
     if (!plan) return setup_error(plan.error());
     plan_ = std::move(*plan);
@@ -83,6 +85,15 @@ class Execution {
     job_.facts.cgroup = probe_cgroups();
   }
 
+  // Before the plan, which has the authority that it made for the cell in it.
+  Result<void> start_gateway() {
+    if (!job_.policy.network.needs_gateway() || job_.flags.dry_run) return {};
+    GatewayTalk talk{job_.flags.control_fd, job_.flags.denials_fd,
+                     [this](const std::string& line) { say(line); }};
+    gateway_ = TRY(GatewayLink::start(job_, std::move(talk)));
+    return {};
+  }
+
   int dry_run() const {
     if (job_.flags.json_output) return print(explanation_json(job_, plan_));
     std::string text;
@@ -107,7 +118,11 @@ class Execution {
     options.window = window_of_caller(STDIN_FILENO, STDOUT_FILENO);
     options.inside_cell = job_.caller.env("CAISSON") == "1";
     options.null_stdin = is_dev_null(STDIN_FILENO);
-    options.before_go = [this] { return log_->append(start_event()); };
+    if (gateway_) options.gateway = gateway_->cell_end();
+    options.before_go = [this]() -> Result<void> {
+      if (gateway_) TRY(gateway_->await_ready());
+      return log_->append(start_event());
+    };
     Cell cell = TRY(Cell::launch(plan_, std::move(options)));
 
     Supervision how;
@@ -115,12 +130,23 @@ class Execution {
     how.capture = job_.flags.json_output;
     how.terminal = plan_.terminal;
     how.start_ns = start_.ns;
+    if (gateway_) gateway_->watch(how);
     Outcome outcome = supervise(std::move(cell), how);
+    if (gateway_) gateway_->finish(outcome);
+    if (outcome.unsteered) tell_unsteered();
     uint64_t before = monotonic_ns();
     TRY(log_->append(end_event(outcome)));
     outcome.phases.push_back(
         {"record of the end", static_cast<double>(monotonic_ns() - before) / 1e6});
     return outcome;
+  }
+
+  void tell_unsteered() {
+    plan_.degradations.push_back(
+        {"network", "this kernel has no nftables",
+         "programs that don't use the proxy variables reach nothing, allowed or not"});
+    const Degradation& one = plan_.degradations.back();
+    say(fmt::format("weaker: {}: {} ({})", one.field, one.effect, one.reason));
   }
 
   json::object start_event() const {
@@ -199,6 +225,7 @@ class Execution {
   std::string audit_id_, digest_;
   Plan plan_;
   std::unique_ptr<AuditLog> log_;
+  std::unique_ptr<GatewayLink> gateway_;
 };
 
 // For an error in the options themselves: asked for before the command, as far as that can be told.

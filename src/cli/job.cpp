@@ -8,6 +8,7 @@
 #include "host/probe.h"
 #include "policy/resolve.h"
 #include "policy/schema.h"
+#include "policy/units.h"
 
 namespace caisson {
 
@@ -15,8 +16,21 @@ namespace {
 
 constexpr size_t kMostPolicyBytes = 1 << 20;
 
-constexpr std::string_view kOtherFlags[] = {"--policy", "--json-output", "--json", "--dry-run",
-                                            "--timing", "--verbose",     "--help"};
+constexpr std::string_view kOtherFlags[] = {"--policy", "--json-output", "--json",
+                                            "--dry-run", "--timing", "--verbose",
+                                            "--help", "--control-fd", "--denials-fd"};
+
+// A descriptor that the caller left open for us, beyond the three that everybody has.
+Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {
+  std::string text = TRY(cursor.value_for(flag));
+  Result<uint32_t> number = parse_count(text, 3, 1 << 20);
+  if (!number || ::fcntl(static_cast<int>(*number), F_GETFD) < 0)
+    return Error::plain(fmt::format("{} {}: no such descriptor is open", flag, in_quotes(text)),
+                        "leave one open for caisson, as in: caisson exec … 3<rules");
+  int fd = static_cast<int>(*number);
+  ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  return fd;
+}
 
 Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& cursor) {
   ExecFlags& flags = *static_cast<ExecFlags*>(context);
@@ -25,6 +39,11 @@ Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& c
     return true;
   }
   if (flag == "--json-output" || flag == "--json") return flags.json_output = true;
+  if (flag == "--control-fd" || flag == "--denials-fd") {
+    (flag == "--control-fd" ? flags.control_fd : flags.denials_fd) =
+        TRY(inherited_fd(flag, cursor));
+    return true;
+  }
   if (flag == "--dry-run") return flags.dry_run = true;
   if (flag == "--timing") return flags.timing = true;
   if (flag == "--help" || flag == "-h") return flags.help = true;
@@ -90,6 +109,7 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
   job.policy = may_make ? TRY(resolve(settings, job.caller, job.command, RealHostFiles()))
                         : TRY(resolve(settings, job.caller, job.command, PretendingHostFiles()));
   job.facts = probe_host();
+  if (job.policy.tier == Tier::kLandlock) job.facts.lists_children = kernel_lists_children();
   if (job.facts.may_map_ids)
     job.facts.without_idmap = sources_without_idmap(job.policy.mounts, job.facts.kernel_release);
   return job;
@@ -125,6 +145,8 @@ std::string exec_help() {
       "  --dry-run                  stop before anything runs; print the plan\n"
       "  --timing                   where the time went, by phase, on stderr\n"
       "  -v                         say more on stderr\n"
+      "  --control-fd N             new rules of the network, a line of JSON each, while it runs\n"
+      "  --denials-fd N             what the network refused, a line of JSON each, as it happens\n"
       "\nExit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
       "127 not found, 128+n signal.\n";
   return text;

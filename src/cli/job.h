@@ -18,6 +18,7 @@ struct ExecFlags {
   std::string policy_file;
   bool json_output = false, dry_run = false, timing = false, help = false;
   int verbosity = 0;
+  int control_fd = -1, denials_fd = -1;  // of the caller's: new rules in, denials out
 };
 
 struct Job {

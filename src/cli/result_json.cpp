@@ -1,5 +1,6 @@
 #include "cli/result_json.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/text.h"
@@ -62,12 +63,23 @@ json::object usage_json(const Usage& usage) {
           {"stdout_bytes", usage.stdout_bytes},
           {"stderr_bytes", usage.stderr_bytes},
           {"stdout_cut_bytes", usage.stdout_cut},
-          {"stderr_cut_bytes", usage.stderr_cut}};
+          {"stderr_cut_bytes", usage.stderr_cut},
+          {"connections", usage.connections},
+          {"uploaded_bytes", usage.uploaded_bytes},
+          {"downloaded_bytes", usage.downloaded_bytes}};
+}
+
+// Control bytes are six characters each in JSON: output that is mostly those would grow sixfold.
+static bool reads_as_text(const std::string& bytes) {
+  auto escaped = std::ranges::count_if(bytes, [](unsigned char c) {
+    return c < 0x20 && c != '\n' && c != '\r' && c != '\t';
+  });
+  return static_cast<size_t>(escaped) <= bytes.size() / 4 && is_valid_utf8(bytes);
 }
 
 // Text as it is when it is UTF-8, else base64 with a flag beside it.
 static void put_output(json::object& out, const char* key, const std::string& bytes) {
-  bool is_text = is_valid_utf8(bytes);
+  bool is_text = reads_as_text(bytes);
   out[key] = is_text ? bytes : base64(bytes);
   if (!is_text) out[std::string(key) + "_encoding"] = "base64";
 }

@@ -19,6 +19,7 @@ static FileIdentity identity_of(const struct stat& info) {
   FileIdentity identity{FileIdentity::Kind::kOther, info.st_dev, info.st_ino, false};
   if (S_ISREG(info.st_mode)) identity.kind = FileIdentity::Kind::kFile;
   if (S_ISDIR(info.st_mode)) identity.kind = FileIdentity::Kind::kDirectory;
+  if (S_ISSOCK(info.st_mode)) identity.kind = FileIdentity::Kind::kSocket;
   return identity;
 }
 

@@ -15,6 +15,8 @@
 
 namespace caisson {
 
+bool kernel_lists_children() { return ::access("/proc/thread-self/children", R_OK) == 0; }
+
 static int landlock_abi() {
   long abi = sys_call(kernel::kLandlockCreateRuleset, 0L, 0L, long{kernel::kLandlockQueryVersion});
   return abi < 0 ? 0 : static_cast<int>(abi);

@@ -16,6 +16,9 @@ HostFacts probe_host();
 std::vector<std::string> sources_without_idmap(const std::vector<Mount>&,
                                                const std::string& kernel_release);
 
+// Whether the kernel lists the children of a process; of use to the landlock tier alone.
+bool kernel_lists_children();
+
 // Who runs this process, from where.
 Caller current_caller(char** environment);
 

@@ -25,7 +25,7 @@ namespace {
 
 // A descriptor that is none of 0, 1, 2, so that the child can put the program's stdio there.
 Result<UniqueFd> above_stdio(UniqueFd fd) {
-  if (fd.get() > 2) return fd;
+  if (!fd || fd.get() > 2) return fd;
   UniqueFd moved{::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)};
   if (!moved) return Error::system("duplicate a descriptor");
   return moved;
@@ -132,6 +132,8 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
     child.stdio[1] = output.write.get();
     child.stdio[2] = errors.write.get();
   }
+  UniqueFd gateway = TRY(above_stdio(std::move(options.gateway)));
+  child.gateway = gateway.get();
   if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
   cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
 
@@ -157,6 +159,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.stamps_.cloned = monotonic_ns();
   cell.control_ = std::move(control.read);
   control.write.reset();  // the child's end: ours must not keep it alive
+  gateway.reset();
   cell.input_ = std::move(input.write);
   cell.output_ = std::move(output.read);
   cell.error_output_ = std::move(errors.read);

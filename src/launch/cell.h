@@ -24,6 +24,7 @@ struct LaunchOptions {
   winsize window{};          // of the cell's terminal, if it gets one
   bool inside_cell = false;  // of another caisson, for the hint of a refusal
   bool null_stdin = false;   // /dev/null instead of a pipe
+  UniqueFd gateway;          // where the cell's child hands its sockets to; none: no gateway
   // Called once the cell stands and before any of its code runs: the place for the record. An error
   // ends the cell unrun.
   std::function<Result<void>()> before_go;

@@ -161,7 +161,8 @@ static long run_init_step(ChildState& state, const Step& step) {
 
 // Every descriptor that is not ours goes, whoever opened it and whatever its flags say (T16).
 static long close_foreign_descriptors(const ChildProgram& program) {
-  int keep[4] = {program.control_fd, program.stdio[0], program.stdio[1], program.stdio[2]};
+  int keep[5] = {program.control_fd, program.gateway_fd, program.stdio[0], program.stdio[1],
+                 program.stdio[2]};
   unsigned next = 0;
   for (;;) {
     unsigned lowest = ~0u;

@@ -175,14 +175,46 @@ static long mount_devpts(ChildState& state, const Step& step) {
   return mount_fd < 0 ? mount_fd : attach(mount_fd, state.root_fd, step.path);
 }
 
-// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask; that
-// is found out first, since a clone that is thrown away again waits for a grace period.
+void drop_spare_mask(int& spare) {
+  if (spare >= 0) sys_call(SYS_close, long{spare});
+  spare = -1;
+}
+
+static long make_mask(ChildState& state, bool folder) {
+  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, folder ? "run" : "dev/null",
+                           long{kOpenTreeClone | kOpenTreeCloexec});
+  if (mount_fd < 0 || !folder) return mount_fd;
+  long result = set_attributes(mount_fd, kMountReadOnly | kMountNoSuid | kMountNoDev);
+  if (result >= 0) return mount_fd;
+  sys_call(SYS_close, mount_fd);
+  return result;
+}
+
+// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask: the one
+// that was made for it is kept for the next, since a clone that is thrown away waits for a grace
+// period. The plan ends with names that every kernel has.
 static long mask(ChildState& state, const Step& step) {
+  int& spare = step.a ? state.spare_folder_mask : state.spare_file_mask;
+  if (spare < 0) {
+    long made = make_mask(state, step.a);
+    if (made < 0) return made;
+    spare = static_cast<int>(made);
+  }
+  long result = sys_call(kMoveMount, long{spare}, "", long{state.root_fd}, step.path,
+                         long{kMoveFromEmptyPath});
+  if (result == -ENOENT) return 0;
+  drop_spare_mask(spare);
+  return result;
+}
+
+// A file that the cell's root holds, over one that came with a mount.
+static long cover(ChildState& state, const Step& step) {
   if (sys_call(SYS_faccessat, long{state.root_fd}, step.path, 0L) == -ENOENT) return 0;
-  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.a ? "run" : "dev/null",
+  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.other,
                            long{kOpenTreeClone | kOpenTreeCloexec});
   if (mount_fd < 0) return mount_fd;
-  long result = step.a ? set_attributes(mount_fd, kMountReadOnly | kMountNoSuid | kMountNoDev) : 0;
+  long result =
+      set_attributes(mount_fd, kMountReadOnly | kMountNoSuid | kMountNoDev | kMountNoExec);
   if (result < 0) {
     sys_call(SYS_close, mount_fd);
     return result;
@@ -238,6 +270,8 @@ long run_mount_step(ChildState& state, const Step& step) {
       return mount_devpts(state, step);
     case StepKind::kMask:
       return mask(state, step);
+    case StepKind::kCover:
+      return cover(state, step);
     case StepKind::kSealRoot:
       return seal_root(state);
     case StepKind::kPivot:

@@ -17,6 +17,7 @@ constexpr unsigned long kGetNamespaceOfSocket = 0x894c;  // SIOCGSKNS
 constexpr unsigned long kSetInterfaceFlags = 0x8914;     // SIOCSIFFLAGS
 
 alignas(16) char thread_stack[16384];
+ChildState* cell;
 int network_state;  // 0: under way; else the namespace's descriptor + 1, or -errno
 
 long bring_up_loopback(long socket) {
@@ -33,6 +34,7 @@ long make_network() {
   long socket = sys_call(SYS_socket, long{AF_UNIX}, long{SOCK_DGRAM | SOCK_CLOEXEC}, 0L);
   if (socket < 0) return socket;
   result = bring_up_loopback(socket);
+  if (result >= 0) result = prepare_gateway(*cell);
   // Asked of a socket and not of /proc, which is being covered meanwhile.
   if (result >= 0)
     result = sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
@@ -51,7 +53,6 @@ void leave_core(unsigned core) {
 }
 
 unsigned creators_core;
-ChildState* cell;
 int proc_is_mounted;
 
 void wait_until_set(int* word) {
@@ -70,6 +71,8 @@ long mask_proc() {
   if (program.mask_count) wait_until_set(&proc_is_mounted);
   for (uint32_t i = 0; i < program.mask_count; ++i)
     if (long result = run_mount_step(*cell, program.mask_steps[i]); result < 0) return result;
+  drop_spare_mask(cell->spare_file_mask);
+  drop_spare_mask(cell->spare_folder_mask);
   return 0;
 }
 

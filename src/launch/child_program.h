@@ -25,6 +25,7 @@ enum class StepKind : uint8_t {
   kProc,          // a fresh proc at path, mount attributes a
   kDevpts,        // a fresh devpts at path
   kMask,          // path, covered by nothingness; a: it is a directory
+  kCover,         // path, covered by the root's own file `other`
   kSealRoot,      // the root becomes read-only
   kStartNetwork,  // begin making the network namespace beside the mounts
   kPivot,         // the new root becomes /, the old one goes
@@ -96,6 +97,13 @@ struct ChildProgram {
   const char* const* environment;
 
   int control_fd;    // SOCK_SEQPACKET to the supervisor
+  int gateway_fd;    // SOCK_SEQPACKET to the cell's gateway; -1: there is none
+  const void* steering;  // nftables messages that lead all traffic to the gateway
+  uint32_t steering_size;
+  const void* routes;  // one for each family, so that there is traffic to be led
+  uint32_t routes_size;
+  const uint16_t* forward_ports;
+  uint32_t forward_count, pool_sockets;
   int stdio[3];      // -1: the terminal
   winsize window;    // of the cell's terminal
   char* wipe_start;  // caisson's own argv and environment strings
@@ -115,7 +123,7 @@ constexpr unsigned kMostMappedMounts = 100;  // that come with the ids; SCM_MAX_
 constexpr int kEndSignal = 62;
 
 // What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
-enum class MessageKind : uint32_t { kFailed = 1, kExited, kTerminal, kListener, kMapped };
+enum class MessageKind : uint32_t { kFailed = 1, kExited, kTerminal, kListener, kMapped, kUnsteered };
 struct ChildMessage {
   MessageKind kind;
   uint32_t step;  // index into init_steps, or init_count + index into enter_steps

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "launch/network_messages.h"
 #include "seccomp/filters.h"
 #include "sys/kernel_numbers.h"
 
@@ -53,6 +54,7 @@ class Compiler {
     landlock();
     filters();
     program_words();
+    gateway();
     wire(descriptors, wipe_start, wipe_size);
   }
 
@@ -186,6 +188,25 @@ class Compiler {
     (beside ? out_.mask_steps_ : out_.init_steps_).push_back(step);
   }
 
+  void mount(const CoverFile& one) {
+    init(StepKind::kCover, below_root(one.path)).other = below_root(one.with);
+  }
+
+  void gateway() {
+    ChildProgram& program = out_.program_;
+    if (!plan_.gateway) return;
+    if (control_enabled("steering")) out_.steering_ = steering_messages();
+    out_.routes_ = route_messages();
+    program.steering = out_.steering_.data();
+    program.steering_size = static_cast<uint32_t>(out_.steering_.size());
+    program.routes = out_.routes_.data();
+    program.routes_size = static_cast<uint32_t>(out_.routes_.size());
+    out_.forward_ = plan_.gateway->forward;
+    program.forward_ports = out_.forward_.data();
+    program.forward_count = static_cast<uint32_t>(out_.forward_.size());
+    program.pool_sockets = plan_.gateway->pool_sockets;
+  }
+
   void enter_steps() {
     enter(StepKind::kStdio);
     for (const ResourceLimit& limit : plan_.rlimits) {
@@ -256,6 +277,7 @@ class Compiler {
     program.mask_steps = out_.mask_steps_.data();
     program.mask_count = static_cast<uint32_t>(out_.mask_steps_.size());
     program.control_fd = descriptors.control;
+    program.gateway_fd = descriptors.gateway;
     for (int i = 0; i < 3; ++i) program.stdio[i] = descriptors.stdio[i];
     program.window = descriptors.window;
     program.wipe_start = wipe_start;
@@ -318,6 +340,8 @@ static std::string describe(const Step& step) {
       return "mount /dev/pts";
     case StepKind::kMask:
       return fmt::format("mask /{}", step.path);
+    case StepKind::kCover:
+      return fmt::format("cover /{}", step.path);
     case StepKind::kSealRoot:
       return "make the root read-only";
     case StepKind::kStartNetwork:

@@ -17,6 +17,7 @@ struct ChildDescriptors {
   int stdio[3];  // -1: the terminal of the cell's own
   winsize window{};
   uint32_t outside_id = 0;  // for Plan::throwaway_ids
+  int gateway = -1;         // to the cell's gateway, if it has one
 };
 
 class CompiledProgram {
@@ -36,6 +37,8 @@ class CompiledProgram {
   std::deque<std::string> strings_;
   std::vector<Step> init_steps_, enter_steps_, mapped_mounts_, mask_steps_;
   std::vector<ChildLandlockRule> rules_;
+  std::vector<uint8_t> steering_, routes_;
+  std::vector<uint16_t> forward_;
   std::vector<const char*> candidates_, argv_, shell_argv_, environment_;
 };
 

@@ -22,6 +22,7 @@ struct Usage {
   uint64_t oom_kills = 0, pids_refused = 0;
   uint64_t stdout_bytes = 0, stderr_bytes = 0;  // as the program wrote them
   uint64_t stdout_cut = 0, stderr_cut = 0;      // beyond the output limit
+  uint64_t connections = 0, uploaded_bytes = 0, downloaded_bytes = 0;  // through the gateway
 };
 
 // Milliseconds since the start of caisson, by phase, for --timing.
@@ -37,6 +38,7 @@ struct Outcome {
   int exit_code = 125;
   double duration_ms = 0;
   Usage usage;
+  bool unsteered = false;  // the kernel has no nftables: only the proxies lead to the gateway
   std::vector<Denial> denials;
   uint64_t denials_cut = 0;  // beyond the first hundred
   std::string captured_stdout, captured_stderr;

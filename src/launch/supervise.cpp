@@ -41,7 +41,8 @@ class Supervisor {
         input_(supervision.input, std::move(cell_.input())),
         output_(std::move(cell_.output()), how_.output, how_.capture, budget_),
         errors_(std::move(cell_.error_output()), how_.error_output, how_.capture, budget_),
-        exec_guard_(outcome_) {
+        exec_guard_(outcome_),
+        watches_(supervision.watches) {
     sigset_t all;
     ::sigfillset(&all);
     signals_.reset(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -64,13 +65,17 @@ class Supervisor {
     if (oom_fd() >= 0 && !verdict_)
       polls_.push_back({oom_fd(), cell_.cgroup()->oom_poll_events(), 0});
     exec_guard_.add_to(polls_);
+    for (const Watch& watch : watches_) polls_.push_back({watch.fd, POLLIN, 0});
     add_streams();
     wait_for_events();
     if (has_deadline() && monotonic_ns() >= deadline_ns_) {
-      if (!verdict_)
+      if (!verdict_ && !wait_status_) {
         decide(Status::kTimeout, "the time limit was reached", "--timeout raises it");
-      else
+      } else {
+        // Again and again, with pauses: a pid 1 that hangs in its teardown must not be spun for.
         cell_.kill();
+        deadline_ns_ = monotonic_ns() + kEndPatienceNs;
+      }
     }
     handle_events();
   }
@@ -110,6 +115,9 @@ class Supervisor {
     if (oom_fd() >= 0 && events_of(polls_, oom_fd()) && cell_.cgroup()->oom_happened())
       decide(Status::kOom, "the memory limit was reached", kMoreMemory);
     exec_guard_.handle(polls_);
+    std::erase_if(watches_, [this](const Watch& watch) {
+      return events_of(polls_, watch.fd) && !watch.ready();
+    });
     if (terminal_) {
       terminal_->handle(polls_);
     } else {
@@ -147,6 +155,9 @@ class Supervisor {
           break;
         case MessageKind::kMapped:
           break;  // of use to launch() alone
+        case MessageKind::kUnsteered:
+          outcome_.unsteered = true;
+          break;
         case MessageKind::kExited:
           wait_status_ = received.message->value;
           stamps_ = *received.message;
@@ -363,6 +374,7 @@ class Supervisor {
   ExecGuard exec_guard_;
   std::optional<TerminalRelay> terminal_;
   UniqueFd signals_;
+  std::vector<Watch> watches_;
   std::vector<pollfd> polls_;
   uint64_t deadline_ns_ = 0, exited_ns_ = 0;
   bool settled_ = false, control_open_ = true, pid1_gone_ = false;

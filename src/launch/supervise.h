@@ -3,12 +3,20 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 #include "launch/cell.h"
 #include "launch/outcome.h"
 
 namespace caisson {
+
+// Something beside the cell that is waited for in the same loop: the gateway's socket, a file of
+// new rules.
+struct Watch {
+  int fd = -1;
+  std::function<bool()> ready;  // false: it is not to be watched any more
+};
 
 struct Supervision {
   Limits limits;
@@ -17,6 +25,7 @@ struct Supervision {
   bool input_is_null = false;
   Terminal terminal = Terminal::kNone;
   bool no_exec = false;
+  std::vector<Watch> watches;
   uint64_t start_ns = 0;  // CLOCK_MONOTONIC at the start of caisson
 };
 

@@ -47,6 +47,9 @@ struct RootStepText {
   std::string operator()(const MountDevpts& s) const {
     return fmt::format("devpts    {} (own instance)", s.target);
   }
+  std::string operator()(const CoverFile& s) const {
+    return fmt::format("cover     {} with {} (ro)", s.path, s.with);
+  }
   std::string operator()(const MaskPath& s) const { return fmt::format("mask      {}", s.path); }
 };
 
@@ -96,7 +99,13 @@ std::vector<std::string> describe(const Plan& plan) {
     add("seal      the root is read-only");
     add("pivot     the host's files are gone");
   }
-  if (plan.bring_up_loopback) add("network   loopback only");
+  if (plan.gateway) {
+    add("network   loopback; every other TCP connection and every look-up goes to the gateway");
+    for (uint16_t port : plan.gateway->forward)
+      add(fmt::format("forward   localhost:{} is the host's", port));
+  } else if (plan.bring_up_loopback) {
+    add("network   loopback only");
+  }
   for (const CgroupSlot& slot : plan.cgroup.slots)
     add(fmt::format("cgroup    a folder of the cell's own below {}", slot.directory));
   for (const CgroupFile& file : plan.cgroup.files)

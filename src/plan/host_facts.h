@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace caisson {
@@ -33,12 +34,21 @@ struct SystemEntry {
   bool operator==(const SystemEntry&) const = default;
 };
 
+// What the gateway of this one cell has made for it. Nothing of it is secret: the key of the
+// authority and the values behind the placeholders stay in the gateway's process.
+struct GatewayFacts {
+  std::string ca_pem, ca_bundle_pem;                           // empty: it ends no TLS
+  std::vector<std::string> covered_bundles;                    // the host's, that the cell would see
+  std::vector<std::pair<std::string, std::string>> variables;  // of the cell: placeholders, …
+};
+
 struct HostFacts {
   uid_t uid = 0;
   gid_t gid = 0;
   std::string kernel_release;
   int landlock_abi = 0;  // 0: not there
   unsigned cpus = 1;
+  bool lists_children = true;  // /proc/PID/task/TID/children: CONFIG_PROC_CHILDREN
   CgroupFacts cgroup;
   std::vector<SystemEntry> system;  // the allow-list of system folders, as found here
   std::vector<std::string> etc;     // the allow-list of names below /etc, as found here
@@ -48,6 +58,7 @@ struct HostFacts {
   bool may_map_ids = false;   // root with all it takes to give a cell ids of its own
   // Mount sources whose filesystem has no idmapped mounts; asked only when may_map_ids.
   std::vector<std::string> without_idmap;
+  std::optional<GatewayFacts> gateway;
   std::optional<std::string> userns_denied;  // set by doctor's deeper look: why not
 };
 

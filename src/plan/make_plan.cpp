@@ -59,6 +59,10 @@ static Result<void> check_landlock_tier(const Policy& policy, const HostFacts& f
   if (facts.landlock_abi == 0)
     return Error::plain("tier landlock: this kernel has no Landlock",
                         "boot with lsm=landlock,… or use --tier process");
+  // Without it the processes of the cell can't be found when it ends.
+  if (!facts.lists_children)
+    return Error::plain("tier landlock: this kernel doesn't list the children of a process",
+                        "it was built without CONFIG_PROC_CHILDREN; use --tier process");
   for (const Mount& mount : policy.mounts)
     if (mount.source != mount.target)
       return Error::plain(fmt::format("tier landlock can't show {} at {} ({})", mount.source,
@@ -135,6 +139,21 @@ static Result<void> choose_ids(const Policy& policy, const HostFacts& facts, Pla
   return {};
 }
 
+constexpr uint32_t kPoolSockets = 64;  // connections to published ports at once
+
+static void plan_gateway(const Policy& policy, const HostFacts& facts, Plan& plan) {
+  if (!policy.network.needs_gateway()) return;
+  plan.gateway.emplace();
+  plan.gateway->forward = policy.network.forward;
+  if (!policy.network.publish.empty()) plan.gateway->pool_sockets = kPoolSockets;
+  if (!facts.gateway) return;
+  for (const auto& [name, value] : facts.gateway->variables) {
+    std::erase_if(plan.environment,
+                  [&](const std::string& one) { return one.starts_with(name + "="); });
+    plan.environment.push_back(fmt::format("{}={}", name, value));
+  }
+}
+
 Result<Plan> make_plan(const Policy& policy, const Command& command, const HostFacts& facts) {
   TRY(check_tier(policy, facts));
   Plan plan;
@@ -155,6 +174,7 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
   if (policy.tier == Tier::kProcess) {
     plan.namespaces = choose_namespaces(policy);
     plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
+    plan_gateway(policy, facts, plan);
     TRY(choose_ids(policy, facts, plan));
     plan.root =
         plan_root(policy, facts, {plan.uid, plan.gid, facts.is_host_root && !plan.throwaway_ids});

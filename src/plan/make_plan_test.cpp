@@ -81,6 +81,13 @@ const BindHost* bind_at(const Plan& plan, const std::string& target) {
   return nullptr;
 }
 
+std::string file_content(const Plan& plan, const std::string& path) {
+  for (const RootStep& step : plan.root)
+    if (const auto* file = std::get_if<MakeFile>(&step); file && file->path == path)
+      return file->content;
+  return "no such file";
+}
+
 TEST(Plan, TakesEveryNamespaceByDefault) {
   uint64_t all = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
                  CLONE_NEWUTS | 0x02000000 /* CLONE_NEWCGROUP */;
@@ -92,6 +99,44 @@ TEST(Plan, TheNetworkGrantLeavesOutTheNetworkNamespaceAndNothingElse) {
   policy.grants.push_back({GrantKind::kHostNetwork, "a test"});
   uint64_t with = plan_for(plain_policy(), plain_host()).namespaces;
   EXPECT_EQ(plan_for(policy, plain_host()).namespaces, with & ~uint64_t{CLONE_NEWNET});
+}
+
+TEST(Plan, TheLandlockTierIsRefusedWhereChildrenAreNotListed) {
+  Policy policy = plain_policy();
+  policy.tier = Tier::kLandlock;
+  policy.best_effort = {"memory", "pids"};
+  HostFacts facts = plain_host();
+  EXPECT_EQ(error_of(policy, facts), "");
+  facts.lists_children = false;
+  EXPECT_NE(error_of(policy, facts).find("children"), std::string::npos);
+}
+
+TEST(Plan, ACellWithRulesOfTheNetworkHasAGatewayAndItsResolver) {
+  Policy policy = plain_policy();
+  policy.network.rules.allow = {"example.com"};
+  policy.network.forward = {5432};
+  Plan plan = plan_for(policy, plain_host());
+  ASSERT_TRUE(plan.gateway);
+  EXPECT_EQ(plan.gateway->forward, std::vector<uint16_t>{5432});
+  EXPECT_EQ(plan.gateway->pool_sockets, 0u);
+  EXPECT_EQ(file_content(plan, "/etc/resolv.conf"), "nameserver 127.0.0.1\n");
+  EXPECT_EQ(file_content(plan_for(plain_policy(), plain_host()), "/etc/resolv.conf"), "");
+  EXPECT_FALSE(plan_for(plain_policy(), plain_host()).gateway);
+}
+
+TEST(Plan, WhatTheGatewayMadeTakesThePlaceOfAVariableOfTheSameName) {
+  Policy policy = plain_policy();
+  policy.network.rules.allow = {"example.com"};
+  policy.environment.emplace_back("KEY", "of the person");
+  HostFacts facts = plain_host();
+  facts.gateway = GatewayFacts{.ca_pem = "CA",
+                               .ca_bundle_pem = "ALL",
+                               .covered_bundles = {"/etc/ssl/certs/ca-certificates.crt"},
+                               .variables = {{"KEY", "caisson_KEY"}}};
+  Plan plan = plan_for(policy, facts);
+  EXPECT_EQ(std::ranges::count(plan.environment, "KEY=caisson_KEY"), 1);
+  EXPECT_EQ(std::ranges::count(plan.environment, "KEY=of the person"), 0);
+  EXPECT_EQ(file_content(plan, "/etc/caisson/ca-bundle.pem"), "ALL");
 }
 
 TEST(Plan, SkipsFoldersOfThePathThatAreNotAbsolute) {

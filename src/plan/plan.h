@@ -64,12 +64,15 @@ struct MountProc {
 struct MountDevpts {
   std::string target;
 };
+struct CoverFile {
+  std::string path, with;
+};  // a file of the root over another, read-only
 struct MaskPath {
   std::string path;
   bool is_directory = false;
 };  // an empty thing over it, if it is there
 using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory,
-                              MountProc, MountDevpts, MaskPath>;
+                              MountProc, MountDevpts, MaskPath, CoverFile>;
 
 struct ResourceLimit {
   int resource;  // RLIMIT_…
@@ -98,6 +101,12 @@ struct LandlockPlan {
   std::vector<LandlockRule> rules;
 };
 
+// The sockets that the cell's gateway gets from inside.
+struct GatewayPlan {
+  std::vector<uint16_t> forward;
+  uint32_t pool_sockets = 0;  // for connections to published ports
+};
+
 enum class Filter { kStandard, kNested, kNoSockets };  // seccomp/: one array of instructions each
 
 struct Plan {
@@ -111,6 +120,7 @@ struct Plan {
   uint64_t tmp_bytes = 0, tmp_inodes = 0;
   std::vector<RootStep> root;
   bool bring_up_loopback = false;
+  std::optional<GatewayPlan> gateway;
   std::string hostname;
   std::vector<ResourceLimit> rlimits;
   CgroupPlan cgroup;

@@ -35,21 +35,22 @@ struct ProcMask {
   const char* name;
   bool is_directory, root_only;
 };
+// The last file and the last folder are ones that every kernel has (see mask() in the launch).
 constexpr ProcMask kProcMasks[] = {
-    {"acpi", true, false},         {"asound", true, false},
-    {"driver", true, false},       {"bus", true, false},
-    {"fs", true, false},           {"irq", true, false},
-    {"scsi", true, false},         {"cmdline", false, false},
-    {"diskstats", false, false},   {"interrupts", false, false},
-    {"kallsyms", false, false},    {"key-users", false, false},
-    {"keys", false, false},        {"locks", false, false},
-    {"modules", false, false},     {"partitions", false, false},
-    {"sched_debug", false, false}, {"schedstat", false, false},
-    {"kcore", false, true},        {"kmsg", false, true},
-    {"kpagecgroup", false, true},  {"kpagecount", false, true},
-    {"kpageflags", false, true},   {"pagetypeinfo", false, true},
-    {"slabinfo", false, true},     {"sysrq-trigger", false, true},
-    {"timer_list", false, true},   {"vmallocinfo", false, true},
+    {"acpi", true, false},        {"asound", true, false},
+    {"driver", true, false},      {"bus", true, false},
+    {"irq", true, false},         {"scsi", true, false},
+    {"fs", true, false},          {"kcore", false, true},
+    {"kmsg", false, true},        {"kpagecgroup", false, true},
+    {"kpagecount", false, true},  {"kpageflags", false, true},
+    {"pagetypeinfo", false, true}, {"slabinfo", false, true},
+    {"sysrq-trigger", false, true}, {"timer_list", false, true},
+    {"vmallocinfo", false, true}, {"diskstats", false, false},
+    {"interrupts", false, false}, {"kallsyms", false, false},
+    {"key-users", false, false},  {"keys", false, false},
+    {"locks", false, false},      {"modules", false, false},
+    {"partitions", false, false}, {"sched_debug", false, false},
+    {"schedstat", false, false},  {"cmdline", false, false},
 };
 
 class RootBuilder {
@@ -136,8 +137,20 @@ class RootBuilder {
     } else {
       add(MakeFile{"/etc/hosts",
                    fmt::format("127.0.0.1 localhost {0}\n::1 localhost {0}\n", policy_.hostname)});
-      add(MakeFile{"/etc/resolv.conf", ""});
+      add(MakeFile{"/etc/resolv.conf",
+                   policy_.network.needs_gateway() ? "nameserver 127.0.0.1\n" : ""});
     }
+    authorities();
+  }
+
+  // The cell's own authority, in the host's bundles and beside them.
+  void authorities() {
+    if (!facts_.gateway || facts_.gateway->ca_pem.empty()) return;
+    directory("/etc/caisson");
+    add(MakeFile{"/etc/caisson/cell-ca.pem", facts_.gateway->ca_pem});
+    add(MakeFile{"/etc/caisson/ca-bundle.pem", facts_.gateway->ca_bundle_pem});
+    for (const std::string& path : facts_.gateway->covered_bundles)
+      add(CoverFile{path, "/etc/caisson/ca-bundle.pem"});
   }
 
   std::string own_passwd_line() const {

@@ -70,6 +70,43 @@ static json::array grants_json(const Policy& policy) {
   return out;
 }
 
+static json::array texts_json(const std::vector<std::string>& texts) {
+  json::array out;
+  for (const std::string& text : texts) out.push_back(json::value(text));
+  return out;
+}
+
+static json::array secrets_json(const NetworkPolicy& network) {
+  json::array out;
+  for (const SecretSpec& secret : network.secrets)
+    out.push_back(json::object{
+        {"name", secret.name},
+        {"source", secret.source == SecretSource::kEnvironment ? "env" : "file"},
+        {"from", text_value(secret.from)},
+        {"hosts", texts_json(secret.hosts)},
+        {"body", secret.in_body},
+        {"url", secret.in_url}});
+  return out;
+}
+
+static json::object network_json(const NetworkPolicy& network) {
+  json::array forward, publish;
+  for (uint16_t port : network.forward) forward.push_back(json::value(port));
+  for (const PublishedPort& port : network.publish)
+    publish.push_back(json::object{{"cell", port.cell_port}, {"host", port.host_port}});
+  return {{"allow", texts_json(network.rules.allow)},
+          {"deny", texts_json(network.rules.deny)},
+          {"requests", texts_json(network.rules.requests)},
+          {"deny_addresses", texts_json(network.rules.denied_addresses)},
+          {"secrets", secrets_json(network)},
+          {"forward", std::move(forward)},
+          {"publish", std::move(publish)},
+          {"upload_bytes", network.upload_bytes},
+          {"download_bytes", network.download_bytes},
+          {"connections", network.connections},
+          {"dns_types", texts_json(network.dns_types)}};
+}
+
 std::string to_canonical_json(const Policy& policy) {
   json::object out;
   out["tier"] = tier_name(policy.tier);
@@ -81,6 +118,7 @@ std::string to_canonical_json(const Policy& policy) {
   out["links"] = links_json(policy);
   out["workdir"] = text_value(policy.workdir);
   out["environment"] = environment_json(policy);
+  out["network"] = network_json(policy.network);
   out["grants"] = grants_json(policy);
   out["exec"] = policy.exec == Exec::kAllowed ? "allowed" : "program only";
   out["terminal"] = policy.terminal == Terminal::kNone ? "none" : "own";

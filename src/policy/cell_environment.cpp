@@ -50,6 +50,16 @@ void set_basics(const Scene& scene, Variables& out) {
   for (const char* name : {"SANDBOX_RUNTIME", "CAISSON"}) out[name] = {"1", "default"};
 }
 
+// For programs that ask for a proxy; those that don't are led to the gateway all the same. Not
+// ALL_PROXY: libraries without SOCKS refuse to work when they see it.
+void name_the_proxies(const Policy& policy, Variables& out) {
+  if (!policy.network.needs_gateway()) return;
+  for (const char* name : {"http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"})
+    out[name] = {"http://127.0.0.1:3128", "the gateway"};
+  for (const char* name : {"no_proxy", "NO_PROXY"})
+    out[name] = {"localhost,127.0.0.1,::1", "the gateway"};
+}
+
 Result<void> add_requested(const Scene& scene, Variables& out) {
   for (const auto& [name, origin] : scene.settings.env_pass) {
     auto found = scene.caller.environment.find(name);
@@ -84,6 +94,7 @@ Result<void> build_environment(const Scene& scene, const Toolchain& toolchain, P
   Variables variables;
   pass_from_caller(scene, variables);
   set_basics(scene, variables);
+  name_the_proxies(policy, variables);
   for (const auto& [name, text] : toolchain.variables) variables[name] = {text, "toolchain"};
   TRY(add_requested(scene, variables));
   TRY(check_size(variables));

@@ -26,7 +26,7 @@ class FakeHostFiles : public HostFiles {
   FakeHostFiles& link(const std::string& path, const std::string& target) {
     return add(path, {Kind::kFile, "", target});
   }
-  FakeHostFiles& socket(const std::string& path) { return add(path, {Kind::kOther}); }
+  FakeHostFiles& socket(const std::string& path) { return add(path, {Kind::kSocket}); }
 
   std::optional<FileIdentity> look(const std::string& path) const override {
     const Node* node = find(path);

@@ -9,7 +9,7 @@
 namespace caisson {
 
 struct FileIdentity {
-  enum class Kind { kFile, kDirectory, kOther };
+  enum class Kind { kFile, kDirectory, kSocket, kOther };
   Kind kind;
   uint64_t device, inode;
   bool executable;

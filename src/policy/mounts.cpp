@@ -67,9 +67,12 @@ Result<Mount> look_at_source(const Scene& scene, const std::string& text, const 
                         fmt::format("mkdir -p {} makes it a folder", shell_quote(path)));
   TRY(check_source(*source, origin));
   // A socket or a device is a way out of the cell, not a file.
+  if (found->kind == FileIdentity::Kind::kSocket)
+    return Error::plain(fmt::format("{}: {} is a socket", origin, path),
+                        fmt::format("--allow-socket {} gives it to the cell", shell_quote(path)));
   if (found->kind == FileIdentity::Kind::kOther)
     return Error::plain(fmt::format("{}: {} is neither a file nor a folder", origin, path),
-                        "sockets, pipes and devices are not mounted");
+                        "pipes and devices are not mounted");
   return Mount{.source = *source,
                .origin = origin,
                .device = found->device,

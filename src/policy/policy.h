@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "policy/network_policy.h"
+
 namespace caisson {
 
 enum class Tier { kProcess, kLandlock, kContainer, kMicrovm };
@@ -70,6 +72,7 @@ struct Policy {
   std::vector<Link> links;               // ordered by path; made before the mounts
   std::string workdir;                   // inside the cell
   std::vector<std::pair<std::string, std::string>> environment;  // sorted by name
+  NetworkPolicy network;
   std::vector<Grant> grants;
   Exec exec = Exec::kAllowed;
   Terminal terminal = Terminal::kNone;

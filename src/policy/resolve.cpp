@@ -5,6 +5,7 @@
 
 #include "policy/cell_environment.h"
 #include "policy/mounts.h"
+#include "policy/network.h"
 #include "policy/schema.h"
 #include "policy/toolchains.h"
 
@@ -71,7 +72,9 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
   Policy policy;
   resolve_limits(settings, policy);
   resolve_process(settings, policy);
+  TRY(resolve_network(settings, policy));
   TRY(add_requested_mounts(scene, policy));
+  TRY(add_sockets(scene, policy));
   // After what was asked for: what a person mounts stands, and these two only fill in.
   add_current_folder(scene, policy);
   Toolchain toolchain;

@@ -7,23 +7,26 @@
 #include <array>
 
 #include "base/text.h"
+#include "policy/network.h"
 #include "policy/units.h"
+#include "rules/host_pattern.h"
+#include "rules/ip_address.h"
+#include "rules/request_rule.h"
 
 namespace caisson {
 
 namespace {
 
 constexpr size_t kMaxText = 128 * 1024 - 1;  // MAX_ARG_STRLEN: execve(2) takes no longer string
-constexpr size_t kMaxEntries = 256;
+constexpr size_t kMaxEntries = 256, kMaxRuleEntries = 100'000;
 constexpr size_t kMaxName = 255;
 
 constexpr std::array<std::string_view, 9> kBestEffortFields{
     "cpu", "cpu_shares", "file_size", "files", "memory", "output", "pids", "timeout", "tmp_size"};
 
 template <typename T>
-Result<void> append(std::vector<T>& list, T value) {
-  if (list.size() >= kMaxEntries)
-    return Error::plain(fmt::format("more than {} of them", kMaxEntries));
+Result<void> append(std::vector<T>& list, T value, size_t most = kMaxEntries) {
+  if (list.size() >= most) return Error::plain(fmt::format("more than {} of them", most));
   list.push_back(std::move(value));
   return {};
 }
@@ -128,6 +131,50 @@ Result<void> add_best_effort(Settings& settings, std::string_view text, const Or
   return append(settings.best_effort, std::pair(std::string(text), origin));
 }
 
+// Checked here, so that an error names the place where the rule stands.
+template <auto Field, PatternUse Use>
+Result<void> add_domain(Settings& settings, std::string_view text, const Origin& origin) {
+  TRY(parse_host_pattern(text, Use));
+  return append(settings.*Field, std::pair(std::string(text), origin), kMaxRuleEntries);
+}
+
+Result<void> add_request(Settings& settings, std::string_view text, const Origin& origin) {
+  TRY(parse_request_rule(text));
+  return append(settings.requests, std::pair(std::string(text), origin), kMaxRuleEntries);
+}
+
+Result<void> add_deny_address(Settings& settings, std::string_view text, const Origin& origin) {
+  RuleTexts only;
+  only.denied_addresses.emplace_back(text);
+  TRY(Rules::make(only));
+  return append(settings.deny_addresses, std::pair(std::string(text), origin), kMaxRuleEntries);
+}
+
+Result<void> add_dns_type(Settings& settings, std::string_view text, const Origin& origin) {
+  if (text != "SRV" && text != "TXT")
+    return Error::plain(in_quotes(text) + " is not a type that can be passed on", "SRV or TXT");
+  return append(settings.dns_types, std::pair(std::string(text), origin));
+}
+
+Result<void> add_secret(Settings& settings, std::string_view text, const Origin& origin) {
+  return append(settings.secrets, std::pair(TRY(parse_secret(text)), origin));
+}
+
+Result<void> add_forward(Settings& settings, std::string_view text, const Origin& origin) {
+  auto port = static_cast<uint16_t>(TRY(parse_count(text, 1, 65535)));
+  return append(settings.forward, std::pair(port, origin));
+}
+
+Result<void> add_publish(Settings& settings, std::string_view text, const Origin& origin) {
+  return append(settings.publish, std::pair(TRY(parse_published_port(text)), origin));
+}
+
+Result<void> add_socket(Settings& settings, std::string_view text, const Origin& origin) {
+  if (text.empty()) return Error::plain("the path is empty");
+  if (text.size() > kMaxPath) return Error::plain(in_quotes(text) + " is too long a path");
+  return append(settings.sockets, std::pair(std::string(text), origin));
+}
+
 Result<void> take_network_back(Settings& settings, std::string_view text, const Origin& origin) {
   if (!TRY(parse_bool(text)))
     return Error::plain("\"false\" would be a grant without a name", "--allow-network gives it");
@@ -204,6 +251,32 @@ constexpr SettingSpec kSpecs[] = {
     // network and other grants
     {"--no-network", "", "", A::kSwitch, "", "network",
      "no network (the default); takes an earlier grant back", take_network_back},
+    {"--allow-domain", "network.allow", "", A::kList, "HOST[:PORT]", "network",
+     "a host that can be reached: api.github.com, *.github.com, 10.1.2.3:5432",
+     add_domain<&S::allow_domains, PatternUse::kAllow>},
+    {"--deny-domain", "network.deny", "", A::kList, "HOST[:PORT]", "network",
+     "a host that can't, whatever is allowed", add_domain<&S::deny_domains, PatternUse::kDeny>},
+    {"--allow-request", "network.requests", "", A::kList, "RULE", "network",
+     "requests of a host: 'GET,HEAD https://api.github.com/repos/*'", add_request},
+    {"--deny-address", "network.deny_addresses", "", A::kList, "RANGE", "network",
+     "addresses that no name may lead to: 10.0.0.0/8", add_deny_address},
+    {"--secret", "network.secrets", "", A::kList, "NAME=env:VAR@HOST", "network",
+     "a credential that never enters the cell; also file:PATH", add_secret},
+    {"--forward", "network.forward", "", A::kList, "PORT", "network",
+     "a port of the host's localhost, on the cell's own", add_forward},
+    {"--publish", "network.publish", "", A::kList, "PORT[:HOSTPORT]", "network",
+     "a port of the cell, on the host's localhost", add_publish},
+    {"--allow-socket", "network.sockets", "", A::kList, "PATH", "network",
+     "a Unix socket of the host, at its own path", add_socket},
+    {"--upload-limit", "network.upload", "", A::kQuantity, "SIZE", "network",
+     "bytes that may leave the cell in all", set_size<&S::upload_limit, 1>},
+    {"--download-limit", "network.download", "", A::kQuantity, "SIZE", "network",
+     "bytes that may enter it in all", set_size<&S::download_limit, 1>},
+    {"--connections", "network.connections", "", A::kQuantity, "N", "network",
+     "connections at once", set_count<&S::connections, 1, 65536>, "1024",
+     "a crawler fits; the gateway's memory stays bounded"},
+    {"--dns-type", "network.dns_types", "", A::kList, "TYPE", "network",
+     "look-ups of allowed names beyond addresses: SRV, TXT", add_dns_type},
     {"--allow-network", "grants.network", "SANDBOX_ALLOW_NETWORK", A::kGrant, "", "grants",
      "grant: the host's network, all of it", set_reason<&S::allow_network>},
     {"--allow-nested", "grants.nested", "", A::kGrant, "", "grants",

@@ -48,6 +48,13 @@ struct Settings {
   Setting<bool> read_only, no_exec, tty;
   Setting<bool> write_current_folder;                // SANDBOX_ALLOW_FS_WRITE
   Setting<std::string> allow_network, allow_nested;  // the value is the reason; "" takes it back
+  std::vector<std::pair<std::string, Origin>> allow_domains, deny_domains, requests, deny_addresses;
+  std::vector<std::pair<std::string, Origin>> dns_types, sockets;
+  std::vector<std::pair<SecretSpec, Origin>> secrets;
+  std::vector<std::pair<uint16_t, Origin>> forward;
+  std::vector<std::pair<PublishedPort, Origin>> publish;
+  Setting<uint64_t> upload_limit, download_limit;
+  Setting<uint32_t> connections;
   std::vector<EnvironmentRequest> env_set;           // later ones win
   std::vector<std::pair<std::string, Origin>> env_pass;
   std::vector<std::pair<std::string, Origin>> best_effort;

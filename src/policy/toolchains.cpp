@@ -206,7 +206,9 @@ void Finder::expose(const Found& at, const std::string& path) {
   LinkWalk walk = walk_links(path, scene_.files), root = walk_links(at.root, scene_.files);
   if (!walk.complete || !root.complete || !is_within(walk.end(), root.end())) return;
   std::optional<FileIdentity> found = scene_.files.look_exactly(walk.end());
-  if (!found || found->kind == FileIdentity::Kind::kOther) return;
+  bool plain = found && (found->kind == FileIdentity::Kind::kFile ||
+                         found->kind == FileIdentity::Kind::kDirectory);
+  if (!plain) return;
   const std::string& source = walk.end();
   passed_.insert(passed_.end(), walk.links.begin(), walk.links.end());
   if (scene_.homes.reaches(source) || parent_of(source) == "/" || is_covered(source)) return;

@@ -13,10 +13,12 @@ enum class FilterName {
   kNested,     // … that may make cells of its own (a grant)
   kNoSockets,  // the landlock tier: no namespaces, so nothing that reaches the host by another way
   kInit,       // pid 1 of a cell, once the program runs
+  kGateway,    // the gateway of a cell: our own code on the host's network, without files
 };
 
 // With `notify_exec`, execve and execveat ask the listener (SECCOMP_RET_USER_NOTIF); without a
-// listener the kernel answers them with ENOSYS. kInit has no exec either way.
+// listener the kernel answers them with ENOSYS. kInit and kGateway have no exec
+// either way.
 std::span<const sock_filter> filter_for(FilterName name, bool notify_exec);
 
 // Both architectures are in the library, so that each can be tested on the other. The linker leaves

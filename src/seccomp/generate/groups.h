@@ -17,6 +17,7 @@ std::vector<Group> no_sockets_groups();
 std::vector<Group> notify_exec_groups();
 
 std::vector<Group> init_groups();
+std::vector<Group> gateway_groups();
 
 // The verdict for a call that no group names.
 Verdict unlisted_verdict(FilterName filter);

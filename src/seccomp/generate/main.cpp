@@ -17,7 +17,8 @@ struct Named {
 constexpr Named kFilters[] = {{FilterName::kStandard, "kStandard"},
                               {FilterName::kNested, "kNested"},
                               {FilterName::kNoSockets, "kNoSockets"},
-                              {FilterName::kInit, "kInit"}};
+                              {FilterName::kInit, "kInit"},
+                              {FilterName::kGateway, "kGateway"}};
 
 std::string array_text(const std::string& name, const std::vector<sock_filter>& code) {
   std::string text = fmt::format("\n// {} instructions\ninline constexpr sock_filter {}[] = {{\n",
@@ -36,7 +37,7 @@ Result<std::string> header_text(Arch arch, const char* arch_name) {
   for (const Named& one : kFilters) {
     std::string name = one.constant, with_notify = name;
     text += array_text(name, compile(TRY(make_table(arch, one.filter, false))));
-    if (one.filter != FilterName::kInit) {
+    if (one.filter != FilterName::kInit && one.filter != FilterName::kGateway) {
       with_notify += "NotifyExec";
       text += array_text(with_notify, compile(TRY(make_table(arch, one.filter, true))));
     }

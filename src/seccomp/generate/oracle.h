@@ -88,6 +88,7 @@ inline seccomp_data call_data(Arch arch, uint32_t number, const Arguments& argum
 
 constexpr Arch kArchs[] = {Arch::kX86_64, Arch::kArm64};
 constexpr FilterName kFilterNames[] = {FilterName::kStandard, FilterName::kNested,
-                                       FilterName::kNoSockets, FilterName::kInit};
+                                       FilterName::kNoSockets, FilterName::kInit,
+                                       FilterName::kGateway};
 
 }  // namespace caisson

@@ -61,6 +61,10 @@ Result<Table> make_table(Arch arch, FilterName filter, bool notify_exec) {
     TRY(put_in(table, init_groups()));
     return table;
   }
+  if (filter == FilterName::kGateway) {
+    TRY(put_in(table, gateway_groups()));
+    return table;
+  }
   TRY(put_in(table, standard_groups()));
   if (filter == FilterName::kNested) TRY(put_in(table, nested_groups()));
   if (filter == FilterName::kNoSockets) TRY(put_in(table, no_sockets_groups()));

@@ -1,0 +1,264 @@
+#include "cli/gateway_link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "base/text.h"
+#include "cli/gateway_setup.h"
+#include "cli/output.h"
+#include "sys/monotonic.h"
+
+namespace caisson {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr int kPatienceMs = 5000, kLastWordsMs = 500;
+constexpr size_t kMostDenials = 100;
+constexpr size_t kMostText = 512;  // of one field of a denial: the gateway reads what a cell sends
+constexpr size_t kMostRules = 1 << 20;
+
+std::string text_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  if (!found || !found->is_string()) return {};
+  std::string_view text = found->get_string();
+  return printable(text.substr(0, kMostText));
+}
+
+uint64_t number_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  if (!found) return 0;
+  if (found->is_uint64()) return found->get_uint64();
+  return found->is_int64() && found->get_int64() > 0 ? static_cast<uint64_t>(found->get_int64())
+                                                     : 0;
+}
+
+std::optional<json::object> object_in(std::string_view text) {
+  boost::system::error_code error;
+  json::parse_options bounds;
+  bounds.max_depth = 4;
+  json::value value = json::parse(text, error, {}, bounds);
+  if (error || !value.is_object()) return std::nullopt;
+  return std::move(value.get_object());
+}
+
+Result<void> take_texts(const json::object& from, std::string_view key,
+                        std::vector<std::string>& to) {
+  const json::value* found = from.if_contains(key);
+  if (!found) return {};
+  if (!found->is_array()) return Error::plain(fmt::format("\"{}\" is not an array", key));
+  for (const json::value& one : found->get_array()) {
+    if (!one.is_string()) return Error::plain(fmt::format("\"{}\" has what is no string", key));
+    to.emplace_back(one.get_string());
+  }
+  return {};
+}
+
+Result<RuleTexts> rules_in(std::string_view line) {
+  std::optional<json::object> said = object_in(line);
+  if (!said) return Error::plain("not a JSON object");
+  constexpr std::string_view kKeys[] = {"allow", "deny", "requests", "deny_addresses"};
+  for (const auto& [key, value] : *said)
+    if (std::ranges::find(kKeys, std::string_view(key)) == std::end(kKeys))
+      return Error::plain(fmt::format("unknown key {}", printable(key)),
+                          "allow, deny, requests and deny_addresses");
+  RuleTexts texts;
+  TRY(take_texts(*said, "allow", texts.allow));
+  TRY(take_texts(*said, "deny", texts.deny));
+  TRY(take_texts(*said, "requests", texts.requests));
+  TRY(take_texts(*said, "deny_addresses", texts.denied_addresses));
+  return texts;
+}
+
+std::string rules_json(const RuleTexts& rules) {
+  auto list = [](const std::vector<std::string>& texts) {
+    json::array out;
+    for (const std::string& text : texts) out.push_back(json::value(text));
+    return out;
+  };
+  return json::serialize(json::object{{"allow", list(rules.allow)},
+                                      {"deny", list(rules.deny)},
+                                      {"requests", list(rules.requests)},
+                                      {"denied_addresses", list(rules.denied_addresses)}});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, GatewayTalk talk) {
+  GatewaySetup setup = TRY(set_up_gateway(job));
+  std::unique_ptr<GatewayLink> link(new GatewayLink);
+  link->talk_ = std::move(talk);
+  link->network_ = job.policy.network;
+  GatewayStart start;
+  start.run = [&setup](int control, int cell) {
+    for (UniqueFd& listener : setup.listeners) listener.release();  // the gateway's from here on
+    return run_gateway(std::move(setup.config), control, cell);
+  };
+  start.keep = setup.config.publish_listeners;
+  start.throwaway_id = job.facts.may_map_ids;
+  start.landlock_abi = job.facts.landlock_abi;
+  link->process_.emplace(TRY(GatewayProcess::start(std::move(start))));
+  wipe_secrets(setup.config, job);
+  std::string ca = job.policy.network.ends_tls() ? TRY(link->await_certificate()) : "";
+  job.facts.gateway = facts_for_cell(setup.config, ca);
+  return link;
+}
+
+GatewayLink::~GatewayLink() = default;
+
+Result<ControlFrame> GatewayLink::next_frame(int patience_ms) {
+  uint64_t deadline = monotonic_ns() + static_cast<uint64_t>(patience_ms) * 1000000u;
+  for (;;) {
+    bool broken = false;
+    if (std::optional<ControlFrame> frame = take_control_frame(received_, broken)) return *frame;
+    uint64_t now = monotonic_ns();
+    if (broken || over_ || now >= deadline)
+      return Error::plain("the gateway did not start",
+                          "run with -v; `caisson doctor` shows what this host lacks");
+    pollfd readable{process_->control(), POLLIN, 0};
+    ::poll(&readable, 1, static_cast<int>((deadline - now) / 1000000u) + 1);
+    if (readable.revents) over_ = !receive();
+  }
+}
+
+Result<std::string> GatewayLink::await_certificate() {
+  ControlFrame frame = TRY(next_frame(kPatienceMs));
+  if (frame.type == static_cast<char>(ControlType::kCertificate)) return frame.body;
+  return Error::plain(fmt::format("the gateway did not start: {}",
+                                  printable(frame.body.substr(0, kMostText))));
+}
+
+Result<void> GatewayLink::await_ready() {
+  ControlFrame frame = TRY(next_frame(kPatienceMs));
+  if (frame.type == static_cast<char>(ControlType::kReady)) return {};
+  return Error::plain(fmt::format("the gateway did not start: {}",
+                                  printable(frame.body.substr(0, kMostText))));
+}
+
+// What the socket has now. False: it is at its end.
+bool GatewayLink::receive() {
+  char buffer[65536];
+  ssize_t got = ::recv(process_->control(), buffer, sizeof buffer, MSG_DONTWAIT);
+  if (got > 0) received_.append(buffer, static_cast<size_t>(got));
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void GatewayLink::watch(Supervision& how) {
+  how.watches.push_back({process_->control(), [this] {
+                           bool open = receive(), broken = false;
+                           while (auto frame = take_control_frame(received_, broken)) take(*frame);
+                           if (open && !broken) return true;
+                           over_ = true;
+                           talk_.say("the gateway ended: the cell reaches nothing any more");
+                           return false;
+                         }});
+  if (talk_.rules_fd < 0) return;
+  ::fcntl(talk_.rules_fd, F_SETFL, ::fcntl(talk_.rules_fd, F_GETFL) | O_NONBLOCK);
+  how.watches.push_back({talk_.rules_fd, [this] { return read_rules(); }});
+}
+
+void GatewayLink::take(const ControlFrame& frame) {
+  if (frame.type == static_cast<char>(ControlType::kDenial)) take_denial(frame.body);
+  if (frame.type == static_cast<char>(ControlType::kUsage)) take_usage(frame.body);
+}
+
+void GatewayLink::take_denial(const std::string& text) {
+  std::optional<json::object> said = object_in(text);
+  if (!said) return;
+  std::string host = text_of(*said, "host");
+  uint64_t port = number_of(*said, "port");
+  std::string where = port ? fmt::format("{}:{}", host, port) : host;
+  std::string protocol = text_of(*said, "protocol"), reason = text_of(*said, "reason");
+  if (!protocol.empty()) where = protocol + " " + where;
+  if (talk_.denials_fd >= 0)
+    write_all(talk_.denials_fd, json::serialize(json::object{
+                                    {"denied", true},
+                                    {"rule", text_of(*said, "rule")},
+                                    {"host", host},
+                                    {"port", port},
+                                    {"protocol", protocol},
+                                    {"reason", reason},
+                                    {"how_to_allow", text_of(*said, "how_to_allow")}}) +
+                                    "\n");
+  if (told_.denials.size() >= kMostDenials) {
+    ++told_.denials_cut;
+    return;
+  }
+  Denial denial{text_of(*said, "rule"), where, text_of(*said, "how_to_allow")};
+  for (const Denial& one : told_.denials)
+    if (one.rule == denial.rule && one.resource == denial.resource) return;
+  told_.denials.push_back(std::move(denial));
+}
+
+void GatewayLink::take_usage(const std::string& text) {
+  std::optional<json::object> said = object_in(text);
+  told_usage_ = true;
+  if (!said) return;
+  told_.usage.connections = number_of(*said, "connections");
+  told_.usage.uploaded_bytes = number_of(*said, "up");
+  told_.usage.downloaded_bytes = number_of(*said, "down");
+}
+
+bool GatewayLink::read_rules() {
+  char buffer[65536];
+  ssize_t got = ::read(talk_.rules_fd, buffer, sizeof buffer);
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  rules_text_.append(buffer, static_cast<size_t>(got));
+  for (size_t end; (end = rules_text_.find('\n')) != std::string::npos;) {
+    std::string line = rules_text_.substr(0, end);
+    rules_text_.erase(0, end + 1);
+    if (!line.empty()) apply_rules(line);
+  }
+  if (rules_text_.size() > kMostRules) {
+    talk_.say("--control-fd: a line of more than 1 MiB: nothing more is read from it");
+    return false;
+  }
+  return got > 0;
+}
+
+// A line that is no set of rules changes nothing.
+void GatewayLink::apply_rules(std::string_view line) {
+  Result<RuleTexts> texts = rules_in(line);
+  Result<Rules> rules = texts ? Rules::make(*texts) : Result<Rules>(texts.error());
+  if (!rules) {
+    talk_.say(fmt::format("--control-fd: {}: the rules stay as they were", rules.error().what));
+    return;
+  }
+  if (over_) return;
+  std::string frame = control_frame(ControlType::kRules, rules_json(*texts));
+  for (size_t sent = 0; sent < frame.size();) {
+    ssize_t now = ::send(process_->control(), frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
+    if (now <= 0) return;
+    sent += static_cast<size_t>(now);
+  }
+}
+
+void GatewayLink::finish(Outcome& outcome) {
+  if (!over_) {
+    std::string end = control_frame(ControlType::kEnd, "");
+    if (::send(process_->control(), end.data(), end.size(), MSG_NOSIGNAL) > 0)
+      while (!told_usage_) {
+        Result<ControlFrame> frame = next_frame(kLastWordsMs);
+        if (!frame) break;
+        take(*frame);
+      }
+  }
+  process_->finish();
+  outcome.denials.insert(outcome.denials.end(), told_.denials.begin(), told_.denials.end());
+  outcome.denials_cut += told_.denials_cut;
+  outcome.usage.connections = told_.usage.connections;
+  outcome.usage.uploaded_bytes = told_.usage.uploaded_bytes;
+  outcome.usage.downloaded_bytes = told_.usage.downloaded_bytes;
+}
+
+}  // namespace caisson

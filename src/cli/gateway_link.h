@@ -1,0 +1,57 @@
+// Between one execution and the gateway of its cell: starts it, waits for it, takes its denials, and
+// passes new rules on.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/job.h"
+#include "gateway/control_frames.h"
+#include "launch/gateway_process.h"
+#include "launch/supervise.h"
+
+namespace caisson {
+
+// What a person asked to see of it, and to say to it, while the cell runs.
+struct GatewayTalk {
+  int rules_fd = -1;    // --control-fd: each line a whole new set of rules
+  int denials_fd = -1;  // --denials-fd: each denial as a line of JSON, as it happens
+  std::function<void(const std::string&)> say;
+};
+
+class GatewayLink {
+ public:
+  // Starts the process. The job's secrets are read here and wiped once the gateway has them; the
+  // job's facts get what the gateway made for the cell.
+  static Result<std::unique_ptr<GatewayLink>> start(Job& job, GatewayTalk talk);
+  ~GatewayLink();
+
+  UniqueFd cell_end() { return process_->take_cell_end(); }
+  Result<void> await_ready();
+  void watch(Supervision& how);
+  // Ends the gateway and adds what it told to the outcome.
+  void finish(Outcome& outcome);
+
+ private:
+  GatewayLink() = default;
+  Result<std::string> await_certificate();
+  Result<ControlFrame> next_frame(int patience_ms);
+  bool receive();
+  void take(const ControlFrame& frame);
+  void take_denial(const std::string& text);
+  void take_usage(const std::string& text);
+  bool read_rules();
+  void apply_rules(std::string_view line);
+
+  std::optional<GatewayProcess> process_;
+  GatewayTalk talk_;
+  NetworkPolicy network_;
+  std::string received_, rules_text_;
+  bool over_ = false, told_usage_ = false;
+  Outcome told_;  // denials and usage so far
+};
+
+}  // namespace caisson

@@ -1,0 +1,58 @@
+// What the connections of one gateway share. Plain parts, wired together here and nowhere else; each
+// can be had without the others in a test.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gateway/cell_ca.h"
+#include "gateway/control_out.h"
+#include "gateway/deadlines.h"
+#include "gateway/denials.h"
+#include "gateway/gateway.h"
+#include "gateway/pipes.h"
+#include "gateway/resolver.h"
+#include "gateway/secret.h"
+#include "gateway/task.h"
+#include "gateway/traffic.h"
+#include "gateway/upstream_proxy.h"
+#include "rules/rules.h"
+#include "wire/fake_addresses.h"
+
+namespace caisson {
+
+struct Core {
+  static Result<std::unique_ptr<Core>> make(GatewayConfig config);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  // Requests to it are judged one by one, or a secret is put into them: no opaque tunnel goes there.
+  bool must_look_inside(const Host& host, uint16_t port) const;
+
+  // Tells the supervisor.
+  void deny(const Verdict& verdict, const HostPort& where, std::string_view protocol);
+  void deny(const Verdict& verdict, std::string host, uint16_t port, std::string_view protocol);
+
+  GatewayConfig config;
+  Rules rules;  // replaced as a whole while the cell runs: don't keep a reference over a co_await
+  std::unique_ptr<Secrets> secrets;
+  std::optional<CellCa> ca;  // there from the start when TLS will be ended
+  SslContext upstream_tls;   // made when first needed
+  UpstreamProxies proxies;
+  FakeAddresses fakes;
+  Traffic traffic;
+  Deadlines deadlines;
+  Pipes pipes;
+  ControlOut control;
+  Denials denials;
+  // Coroutines refer to everything above and are destroyed with the loop, so it goes first.
+  Loop loop{1};
+  Resolver resolver;
+
+ private:
+  explicit Core(GatewayConfig config);
+};
+
+}  // namespace caisson

@@ -1,0 +1,48 @@
+// What was refused, for the supervisor: each kind once when it first happens, and how often at the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "rules/rules.h"
+
+namespace caisson {
+
+struct ToldDenial {
+  Verdict verdict;
+  std::string host;  // as asked for; made printable here
+  uint16_t port = 0;
+  std::string_view protocol;  // "dns", "tcp", "http", "tls", "socks"
+};
+
+class Denials {
+ public:
+  // A cell that makes up names must not fill the supervisor's memory.
+  static constexpr size_t kMaxDistinct = 1000;
+
+  // `send` is given the JSON of one denial.
+  explicit Denials(std::function<void(const std::string&)> send) : send_(std::move(send)) {}
+
+  void tell(const ToldDenial& denial);
+  // Those that happened more than once are told again, now with their count.
+  void tell_counts();
+  uint64_t total() const { return total_; }
+
+ private:
+  struct Entry {
+    ToldDenial denial;
+    uint64_t count = 0;
+  };
+  std::function<void(const std::string&)> send_;
+  std::unordered_map<std::string, Entry> seen_;
+  uint64_t total_ = 0;
+};
+
+// {"denied":true,"rule":…,"host":…,"port":…,"how_to_allow":…}: what a client is told. With
+// `protocol` and `count` for the supervisor.
+std::string denial_json(const ToldDenial& denial);
+
+}  // namespace caisson

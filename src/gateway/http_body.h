@@ -1,0 +1,80 @@
+// Bodies on their way from one connection to the other, in pieces.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gateway/core.h"
+#include "gateway/http_reader.h"
+#include "gateway/placeholder_substitution.h"
+#include "gateway/response_mask.h"
+
+namespace caisson {
+
+// Something that rewrites a body or refuses it.
+class BodyFilter {
+ public:
+  virtual ~BodyFilter() = default;
+  virtual bool feed(std::string_view piece, std::string& out) = 0;
+  virtual bool finish(std::string& out) = 0;
+};
+
+class SubstitutionFilter final : public BodyFilter {
+ public:
+  explicit SubstitutionFilter(Substitution& substitution) : substitution_(substitution) {}
+  bool feed(std::string_view piece, std::string& out) override;
+  bool finish(std::string& out) override;
+  const Verdict& refusal() const { return refusal_; }
+
+ private:
+  Substitution& substitution_;
+  Verdict refusal_{.allowed = true};
+};
+
+class MaskFilter final : public BodyFilter {
+ public:
+  explicit MaskFilter(ResponseMask& mask) : mask_(mask) {}
+  bool feed(std::string_view piece, std::string& out) override;
+  bool finish(std::string& out) override;
+
+ private:
+  ResponseMask& mask_;
+};
+
+// Writes the head and then the body in the framing that the head told.
+class BodySink {
+ public:
+  BodySink(Stream& to, Framing framing) : to_(to), framing_(framing) {}
+
+  std::string out;  // not yet written; the head to begin with
+  void add(std::string_view piece);
+  void end();
+  Task<bool> flush();
+  Stream& stream() { return to_; }
+  bool counts_by_length() const { return framing_ == Framing::kLength; }
+
+ private:
+  Stream& to_;
+  Framing framing_;
+};
+
+enum class RelayEnd { kDone, kSourceFailed, kTargetFailed, kBudget, kRefused };
+
+struct BodyRelay {
+  Core& core;
+  Deadline& deadline;
+  Way way;
+  BodyFilter* filter = nullptr;
+};
+// Everything that the sink holds, then the body. Pieces go on as soon as they come.
+Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to);
+
+// All of a body that is known to be short, rewritten.
+struct Gathered {
+  RelayEnd end = RelayEnd::kDone;
+  std::string body;
+};
+Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from);
+
+}  // namespace caisson

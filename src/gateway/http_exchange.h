@@ -1,0 +1,79 @@
+// One request that was allowed, put to its host, and the answer brought back.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gateway/event.h"
+#include "gateway/http_body.h"
+#include "gateway/http_rewrite.h"
+#include "gateway/upstream.h"
+
+namespace caisson {
+
+struct HttpRequest {
+  HttpHead head;  // the target in origin form
+  HostPort where;
+  Scheme scheme = Scheme::kHttp;
+};
+
+enum class ExchangeEnd {
+  kKeep,       // another request may follow
+  kClose,      // the answer is whole; close
+  kAnswerIt,   // nothing was sent to the client yet: see what happened
+  kGone,       // in the middle of an answer, or a budget is spent: reset
+  kWebSocket,  // the answer was 101: both streams are the peers' own now
+};
+
+class HttpExchange {
+ public:
+  HttpExchange(Core& core, HttpReader& client, HttpUpstream& upstream, Deadline& deadline,
+               HttpRequest& request);
+
+  Task<ExchangeEnd> run();
+
+  // Of kAnswerIt: one of these.
+  std::optional<Verdict> refusal;
+  std::optional<Dialed> dial_failure;
+  std::string failure;  // of the upstream
+
+  bool masks() const { return mask_.has_value(); }
+
+ private:
+  bool rewrite_request();
+  Task<std::optional<ExchangeEnd>> gather_request();
+  Task<std::optional<ExchangeEnd>> send_request();
+  Task<> send_body();
+  Task<> stop_body();
+  Task<ExchangeEnd> read_answers();
+  Task<ExchangeEnd> pass_answer(HttpHead answer);
+  Task<ExchangeEnd> pass_websocket(HttpHead answer);
+  Task<bool> pass_interim(HttpHead answer);
+  bool mask_answer(HttpHead& answer);
+  Task<ExchangeEnd> failed(std::string why);
+  bool may_retry() const;
+  std::optional<ExchangeEnd> end_of(RelayEnd end);
+  void deny_budget();
+
+  Core& core_;
+  HttpReader& client_;
+  HttpUpstream& upstream_;
+  Deadline& deadline_;
+  HttpRequest& request_;
+  BodyFrame body_;
+  int client_minor_;
+  bool client_keeps_alive_;
+  bool websocket_;
+  bool started_ = false;  // something of the answer has been sent
+
+  std::optional<Substitution> substitution_;
+  std::optional<SubstitutionFilter> filter_;
+  std::string gathered_;
+  std::optional<ResponseMask> mask_;
+
+  Event body_done_;
+  bool body_running_ = false;
+  RelayEnd body_end_ = RelayEnd::kDone;
+};
+
+}  // namespace caisson

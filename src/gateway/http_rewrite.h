@@ -1,0 +1,39 @@
+// Heads written anew: what the gateway understood is what goes on, and nothing else. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gateway/http_head.h"
+#include "rules/rules.h"
+
+namespace caisson {
+
+// Drops what concerns only one connection: Connection and what it names, Keep-Alive, TE, Trailer,
+// Transfer-Encoding, Upgrade, and everything for a proxy.
+void strip_hop_by_hop(HttpHead& head);
+
+// A WebSocket handshake, the one upgrade that passes.
+bool asks_for_websocket(const HttpHead& request);
+
+// How the host is named in a Host header: without the scheme's own port.
+std::string host_header(const HostPort& where, Scheme scheme);
+
+// `head` is stripped; its Host and Content-Length are left out and told from the other arguments.
+std::string request_text(const HttpHead& head, std::string_view host, BodyFrame body,
+                         bool websocket);
+
+enum class Afterwards { kKeepAlive, kClose };
+// `told_length`: a Content-Length without its body (HEAD, 304), passed on as it is.
+std::string response_text(const HttpHead& head, BodyFrame body, const std::string* told_length,
+                          Afterwards afterwards, int client_minor);
+
+// Where an absolute-form target ("http://host:port/path") goes, and its path.
+struct AbsoluteTarget {
+  Scheme scheme = Scheme::kHttp;
+  HostPort where;
+  std::string path;
+};
+Result<AbsoluteTarget> parse_absolute_target(std::string_view target);
+
+}  // namespace caisson

@@ -1,0 +1,203 @@
+#include "gateway/http_session.h"
+
+#include <fmt/format.h>
+
+#include "gateway/http_answers.h"
+#include "gateway/session.h"
+#include "gateway/tunnel.h"
+
+namespace caisson {
+namespace {
+
+constexpr std::chrono::seconds kHeadTime{60};   // from its first byte to its last
+constexpr std::chrono::seconds kLingerTime{2};
+constexpr uint64_t kMaxLinger = 1024 * 1024;
+
+}  // namespace
+
+HttpSession::HttpSession(Core& core, Stream& client, HttpDoor door)
+    : core_(core),
+      client_(client),
+      door_(std::move(door)),
+      requests_(client, core.pipes),
+      upstream_(core),
+      deadline_(core.deadlines, &client.socket()) {}
+
+Task<> HttpSession::run() {
+  Next next = Next::kAnother;
+  while (next == Next::kAnother) next = co_await serve_one();
+  deadline_.watch(&client_.socket(), nullptr);
+  upstream_.drop();
+  if (next == Next::kClose) co_await linger();
+  else client_.socket().reset();
+}
+
+// A close with bytes unread resets the connection, and the reset overtakes the answer.
+Task<> HttpSession::linger() {
+  deadline_.after(kLingerTime);
+  if (co_await client_.finish() != 0) co_return;
+  uint64_t dropped = 0;
+  while (dropped < kMaxLinger) {
+    Moved got = co_await client_.read(std::span<uint8_t>(core_.pipes.scratch));
+    if (got.error || got.ended()) break;
+    dropped += got.bytes;
+  }
+}
+
+Task<HttpSession::Next> HttpSession::serve_one() {
+  deadline_.watch(&client_.socket(), upstream_.socket());
+  deadline_.after(kIdleTime);
+  if (co_await requests_.wait_for_head() != HeadState::kWhole) co_return Next::kClose;
+  deadline_.after(kHeadTime);
+  std::string text;
+  switch (co_await requests_.read_head(text)) {
+    case HeadState::kWhole: break;
+    case HeadState::kTooLarge:
+      co_return co_await answer_and_close(error_answer(431, "the head is too large", "GET"));
+    default: co_return Next::kClose;
+  }
+  deadline_.after(kIdleTime);
+  Result<HttpHead> head = parse_request_head(text);
+  if (!head.ok()) co_return co_await answer_and_close(error_answer(400, head.error().what, "GET"));
+  if (head->method == "CONNECT") co_return co_await serve_connect(*head);
+  co_return co_await serve_request(std::move(*head));
+}
+
+Task<HttpSession::Next> HttpSession::answer_and_close(std::string text) {
+  co_await client_.write(text);
+  co_return Next::kClose;
+}
+
+// The Host header must name whom the connection was made to: servers go by it, rules don't.
+Result<void> HttpSession::check_host(const HttpHead& head, const HostPort& where) const {
+  const std::string* text = head.find("Host");
+  if (!text) return {};
+  HostPort told = TRY(parse_host_port(*text, where.port));
+  if (told == where) return {};
+  return Error::plain(fmt::format("the Host header names {}, the connection was made to {}",
+                                  told.text(), where.text()));
+}
+
+Result<HttpRequest> HttpSession::place(HttpHead head) const {
+  HttpRequest request;
+  request.scheme = door_.scheme;
+  if (!door_.asked) {
+    AbsoluteTarget absolute = TRY(parse_absolute_target(head.target));
+    if (absolute.scheme != Scheme::kHttp)
+      return Error::plain("https goes through a proxy by CONNECT");
+    request.where = absolute.where;
+    head.target = absolute.path;
+  } else {
+    request.where = *door_.asked;
+    // Some clients of proxies send absolute targets everywhere.
+    if (!head.target.starts_with('/') && head.target != "*") {
+      AbsoluteTarget absolute = TRY(parse_absolute_target(head.target));
+      if (absolute.where != request.where || absolute.scheme != door_.scheme)
+        return Error::plain("the request target names another host");
+      head.target = absolute.path;
+    }
+  }
+  if (head.target == "*" && head.method != "OPTIONS")
+    return Error::plain("a request target that isn't one");
+  TRY(check_host(head, request.where));
+  request.head = std::move(head);
+  return request;
+}
+
+Task<HttpSession::Next> HttpSession::serve_request(HttpHead head) {
+  std::string method = head.method, host = head.find("Host") ? *head.find("Host") : "";
+  Result<HttpRequest> request = place(std::move(head));
+  if (!request.ok()) {
+    if (door_.asked)  // a front: told, since somebody tried
+      core_.deny({false, "host mismatch", request.error().what, ""}, host, door_.asked->port, "http");
+    co_return co_await answer_and_close(error_answer(400, request.error().what, method));
+  }
+  Verdict verdict = core_.rules.request(request->scheme, request->where.host, request->where.port,
+                                        request->head.method, request->head.target);
+  if (!verdict.allowed) co_return co_await refuse(verdict, *request);
+  HttpExchange exchange(core_, requests_, upstream_, deadline_, *request);
+  switch (co_await exchange.run()) {
+    case ExchangeEnd::kKeep: co_return Next::kAnother;
+    case ExchangeEnd::kClose: co_return Next::kClose;
+    case ExchangeEnd::kGone: co_return Next::kGone;
+    case ExchangeEnd::kAnswerIt: co_return co_await answer_failure(exchange, *request);
+    case ExchangeEnd::kWebSocket: co_return co_await run_websocket(exchange, *request);
+  }
+  co_return Next::kGone;
+}
+
+Task<HttpSession::Next> HttpSession::refuse(const Verdict& verdict, const HttpRequest& request) {
+  core_.deny(verdict, request.where, "http");
+  bool more = request_body(request.head).framing == Framing::kNone && keeps_alive(request.head);
+  ToldDenial denial{verdict, request.where.host.text(), request.where.port, "http"};
+  std::string text = denial_answer(denial, more ? Afterwards::kKeepAlive : Afterwards::kClose,
+                                   request.head.method);
+  if (co_await client_.write(text) != 0) co_return Next::kGone;
+  co_return more ? Next::kAnother : Next::kClose;
+}
+
+Task<HttpSession::Next> HttpSession::answer_failure(HttpExchange& exchange,
+                                                    const HttpRequest& request) {
+  std::string text;
+  std::optional<Verdict> refusal = exchange.refusal;
+  if (exchange.dial_failure && exchange.dial_failure->end == DialEnd::kDenied)
+    refusal = exchange.dial_failure->verdict;
+  if (refusal) {
+    core_.deny(*refusal, request.where, "http");
+    ToldDenial denial{*refusal, request.where.host.text(), request.where.port, "http"};
+    text = denial_answer(denial, Afterwards::kClose, request.head.method);
+  } else if (exchange.dial_failure) {
+    text = dial_answer(*exchange.dial_failure, request.head.method);
+  } else {
+    text = error_answer(deadline_.passed() ? 504 : 502, exchange.failure, request.head.method);
+  }
+  co_return co_await answer_and_close(std::move(text));
+}
+
+Task<HttpSession::Next> HttpSession::run_websocket(const HttpExchange& exchange,
+                                                   const HttpRequest& request) {
+  std::string up = requests_.take_rest(), down = upstream_.reader().take_rest();
+  if (co_await upstream_.stream().write(up) != 0) co_return Next::kGone;
+  TunnelLooks looks{.for_placeholders = true, .for_secrets = exchange.masks()};
+  if (looks.for_secrets) {
+    ResponseMask mask(*core_.secrets, ResponseMask::Length::kKept);
+    std::string masked;
+    mask.body(down, masked);
+    mask.finish_body(masked);
+    down = std::move(masked);
+  }
+  if (co_await client_.write(down) != 0) co_return Next::kGone;
+  deadline_.none();
+  co_await tunnel_or_reset(core_, client_, upstream_.stream(), request.where, "http", looks);
+  co_return client_.socket() ? Next::kClose : Next::kGone;
+}
+
+Task<HttpSession::Next> HttpSession::serve_connect(const HttpHead& head) {
+  if (door_.asked)
+    co_return co_await answer_and_close(error_answer(400, "CONNECT is for proxies", head.method));
+  Result<HostPort> where = parse_host_port(head.target, std::nullopt);
+  if (!where.ok())
+    co_return co_await answer_and_close(error_answer(400, where.error().what, head.method));
+  Verdict verdict = core_.rules.connect(where->host, where->port);
+  if (!verdict.allowed) {
+    core_.deny(verdict, *where, "http");
+    ToldDenial denial{verdict, where->host.text(), where->port, "http"};
+    co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, head.method));
+  }
+  Dialed dialed = co_await dial(core_, *where);
+  if (dialed.end == DialEnd::kDenied) {
+    core_.deny(dialed.verdict, *where, "http");
+    ToldDenial denial{dialed.verdict, where->host.text(), where->port, "http"};
+    co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, head.method));
+  }
+  if (dialed.end != DialEnd::kOk)
+    co_return co_await answer_and_close(dial_answer(dialed, head.method));
+  if (co_await client_.write("HTTP/1.1 200 Connection established\r\n\r\n") != 0)
+    co_return Next::kGone;
+  deadline_.none();
+  client_.unread(requests_.take_rest());
+  co_await serve_connected(core_, client_, std::move(dialed.stream), *where);
+  co_return client_.socket() ? Next::kClose : Next::kGone;
+}
+
+}  // namespace caisson

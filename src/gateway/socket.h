@@ -1,0 +1,55 @@
+// A non-blocking descriptor on the loop. Every operation is tried at once; only when the kernel would
+// block does it wait.
+#pragma once
+
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <cstdint>
+#include <span>
+
+#include "base/unique_fd.h"
+#include "gateway/task.h"
+
+namespace caisson {
+
+// What an operation moved. No bytes and no error at a read: the peer ended its side.
+struct Moved {
+  size_t bytes = 0;
+  int error = 0;  // an errno; EAGAIN only from the try_ functions
+
+  bool would_block() const { return error == EAGAIN; }
+  bool ended() const { return bytes == 0 && error == 0; }
+};
+
+class Socket {
+ public:
+  // Makes the descriptor non-blocking.
+  Socket(Loop& loop, UniqueFd fd);
+  Socket(Socket&&) = default;
+  Socket& operator=(Socket&&) = default;
+  ~Socket();
+
+  int fd() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+  Moved try_read(std::span<uint8_t> into);
+  Moved try_write(std::span<const uint8_t> bytes);
+  // 0, or ECANCELED after cancel() and close().
+  Task<int> readable();
+  Task<int> writable();
+
+  int shutdown_write();
+  // Wakes every waiter for good: reads find the end, writes fail.
+  void abort();
+  // Wakes those who wait now, once.
+  void cancel();
+  // Closes with a reset: the peer sees a refusal, not an end.
+  void reset();
+  UniqueFd release();
+
+ private:
+  using Descriptor = boost::asio::posix::basic_stream_descriptor<Loop::executor_type>;
+  Descriptor descriptor_;
+  int fd_ = -1;
+};
+
+}  // namespace caisson

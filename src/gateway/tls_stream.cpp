@@ -1,0 +1,147 @@
+#include "gateway/tls_stream.h"
+
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/x509_vfy.h>
+
+#include <cerrno>
+
+namespace caisson {
+namespace {
+
+// A BIO through which OpenSSL reads and writes the stream below.
+int bio_read(BIO* bio, char* into, size_t size, size_t* got) {
+  Moved moved = static_cast<Stream*>(BIO_get_data(bio))
+                    ->try_read({reinterpret_cast<uint8_t*>(into), size});
+  BIO_clear_retry_flags(bio);
+  if (moved.would_block()) BIO_set_retry_read(bio);
+  if (moved.ended()) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+  *got = moved.bytes;
+  return moved.bytes > 0;
+}
+
+int bio_write(BIO* bio, const char* bytes, size_t size, size_t* put) {
+  Moved moved = static_cast<Stream*>(BIO_get_data(bio))
+                    ->try_write({reinterpret_cast<const uint8_t*>(bytes), size});
+  BIO_clear_retry_flags(bio);
+  if (moved.would_block()) BIO_set_retry_write(bio);
+  *put = moved.bytes;
+  return moved.bytes > 0;
+}
+
+long bio_control(BIO* bio, int command, long, void*) {
+  if (command == BIO_CTRL_FLUSH) return 1;
+  if (command == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
+  return 0;
+}
+
+BIO_METHOD* stream_method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+    BIO_meth_set_read_ex(made, bio_read);
+    BIO_meth_set_write_ex(made, bio_write);
+    BIO_meth_set_ctrl(made, bio_control);
+    return made;
+  }();
+  return method;
+}
+
+std::string last_error() {
+  unsigned long code = ERR_peek_error();
+  ERR_clear_error();
+  if (code == 0) return "the connection ended";
+  const char* text = ERR_reason_error_string(code);
+  return text ? text : fmt::format("error {}", ERR_GET_REASON(code));
+}
+
+}  // namespace
+
+TlsStream::TlsStream(Stream& below, TlsConnection ssl, Role role)
+    : below_(below), ssl_(std::move(ssl)) {
+  if (!ssl_) return;
+  BIO* bio = BIO_new(stream_method());
+  BIO_set_data(bio, &below_);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);
+  // Buffers only while there is something in them: a thousand idle connections must stay small.
+  SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                               SSL_MODE_RELEASE_BUFFERS);
+  if (role == Role::kServer) SSL_set_accept_state(ssl_.get());
+  else SSL_set_connect_state(ssl_.get());
+}
+
+TlsStream::TlsStream(std::unique_ptr<Stream> below, TlsConnection ssl, Role role)
+    : TlsStream(*below, std::move(ssl), role) {
+  owned_ = std::move(below);
+}
+
+TlsStream::~TlsStream() = default;
+
+Moved TlsStream::failure(int returned, Wants& wants) {
+  switch (SSL_get_error(ssl_.get(), returned)) {
+    case SSL_ERROR_WANT_READ: wants = Wants::kRead; return {0, EAGAIN};
+    case SSL_ERROR_WANT_WRITE: wants = Wants::kWrite; return {0, EAGAIN};
+    case SSL_ERROR_ZERO_RETURN: return {0, 0};
+    default: return {0, ECONNRESET};  // an end without a farewell too: it may be a cut
+  }
+}
+
+Moved TlsStream::read_some(std::span<uint8_t> into) {
+  ERR_clear_error();
+  size_t got = 0;
+  int returned = SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
+  if (returned == 1) return {got, 0};
+  return failure(returned, read_wants_);
+}
+
+Moved TlsStream::try_write(std::span<const uint8_t> bytes) {
+  if (bytes.empty()) return {0, 0};
+  ERR_clear_error();
+  size_t put = 0;
+  int returned = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &put);
+  if (returned == 1) return {put, 0};
+  Moved moved = failure(returned, write_wants_);
+  if (moved.error == 0) moved.error = EPIPE;
+  return moved;
+}
+
+Task<int> TlsStream::wait(Wants wants) {
+  return wants == Wants::kRead ? below_.wait_read() : below_.wait_write();
+}
+
+Task<std::string> TlsStream::handshake() {
+  if (!ssl_) co_return "no memory for TLS";
+  for (;;) {
+    ERR_clear_error();
+    int returned = SSL_do_handshake(ssl_.get());
+    if (returned == 1) co_return "";
+    Wants wants = Wants::kRead;
+    if (!failure(returned, wants).would_block()) break;
+    if (co_await wait(wants) != 0) co_return "the connection ended";
+  }
+  long verified = SSL_get_verify_result(ssl_.get());
+  if (verified != X509_V_OK) co_return X509_verify_cert_error_string(verified);
+  co_return last_error();
+}
+
+std::string_view TlsStream::alpn() const {
+  const unsigned char* name = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+  return {reinterpret_cast<const char*>(name), size};
+}
+
+Task<int> TlsStream::finish() {
+  for (;;) {
+    ERR_clear_error();
+    int returned = SSL_shutdown(ssl_.get());
+    if (returned >= 0) break;
+    Wants wants = Wants::kWrite;
+    if (!failure(returned, wants).would_block()) break;
+    if (int error = co_await wait(wants)) co_return error;
+  }
+  co_return co_await below_.finish();
+}
+
+}  // namespace caisson

@@ -1,0 +1,51 @@
+// TLS over another stream, either side of it.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+
+#include "gateway/cell_ca.h"
+#include "gateway/stream.h"
+
+namespace caisson {
+
+class TlsStream final : public Stream {
+ public:
+  enum class Role { kServer, kClient };
+
+  // `below` must outlive it.
+  TlsStream(Stream& below, TlsConnection ssl, Role role);
+  // The same, and owns it.
+  TlsStream(std::unique_ptr<Stream> below, TlsConnection ssl, Role role);
+  ~TlsStream() override;
+
+  SSL* ssl() { return ssl_.get(); }
+  // "" or why there is no connection, one line.
+  Task<std::string> handshake();
+  std::string_view alpn() const;  // what was agreed on, "" when nothing was
+
+  Moved try_write(std::span<const uint8_t> bytes) override;
+  Task<int> wait_write() override { return wait(write_wants_); }
+  Task<int> finish() override;
+  Socket& socket() override { return below_.socket(); }
+  bool is_plain() const override { return false; }
+
+ protected:
+  Moved read_some(std::span<uint8_t> into) override;
+  Task<int> wait_for_bytes() override { return wait(read_wants_); }
+
+ private:
+  enum class Wants { kRead, kWrite };
+  Task<int> wait(Wants wants);
+  // What an SSL function's failure means; sets `wants` when it has to wait.
+  Moved failure(int returned, Wants& wants);
+
+  std::unique_ptr<Stream> owned_;
+  Stream& below_;
+  TlsConnection ssl_;
+  Wants read_wants_ = Wants::kRead, write_wants_ = Wants::kWrite;
+};
+
+}  // namespace caisson

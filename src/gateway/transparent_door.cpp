@@ -1,0 +1,70 @@
+// The one listener for TCP: a client that was redirected to it goes where it meant to go; a client
+// that came on purpose speaks to a proxy.
+#include <array>
+
+#include "gateway/dial.h"
+#include "gateway/doors.h"
+#include "gateway/endpoint.h"
+#include "gateway/http_session.h"
+#include "gateway/session.h"
+#include "wire/socks5.h"
+
+namespace caisson {
+namespace {
+
+constexpr std::chrono::seconds kFirstByteTime{60};
+
+Task<> serve_proxy(Core& core, Stream& client) {
+  std::array<uint8_t, 1> first;
+  {
+    Deadline deadline(core.deadlines, &client.socket());
+    deadline.after(kFirstByteTime);
+    Moved got = co_await client.read(first);
+    if (got.error || got.ended()) co_return;
+  }
+  client.unread({reinterpret_cast<const char*>(first.data()), 1});
+  if (first[0] == kSocksVersion) {
+    co_await serve_socks(core, client);
+  } else {
+    HttpSession session(core, client, HttpDoor{});
+    co_await session.run();
+  }
+}
+
+// Whom an address stands for: a name that was resolved here, or itself.
+std::optional<Host> host_of(Core& core, const IpAddress& address) {
+  if (!FakeAddresses::is_fake(address)) return Host::of(address);
+  std::optional<std::string> name = core.fakes.name_of(address);
+  if (!name) return std::nullopt;
+  return Host{*name, std::nullopt};
+}
+
+Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
+  std::optional<Host> host = host_of(core, original.address);
+  Verdict verdict;
+  HostPort where{host.value_or(Host::of(original.address)), original.port};
+  if (host) verdict = core.rules.connect(where.host, where.port);
+  else verdict = {false, std::string(kDefaultRule), "an address that no name was resolved to", ""};
+  Dialed dialed;
+  if (verdict.allowed) {
+    dialed = co_await dial(core, where);
+    if (dialed.end == DialEnd::kDenied) verdict = dialed.verdict;
+  }
+  if (!verdict.allowed) core.deny(verdict, where, "tcp");
+  if (!verdict.allowed || dialed.end != DialEnd::kOk) {
+    client.socket().reset();
+    co_return;
+  }
+  co_await serve_connected(core, client, std::move(dialed.stream), where);
+}
+
+}  // namespace
+
+Task<> serve_tcp(Core& core, Socket socket) {
+  std::optional<Endpoint> original = original_destination(socket.fd());
+  PlainStream client(std::move(socket));
+  if (original) co_await serve_transparent(core, client, *original);
+  else co_await serve_proxy(core, client);
+}
+
+}  // namespace caisson

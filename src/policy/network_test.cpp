@@ -1,0 +1,123 @@
+#include "policy/network.h"
+
+#include <gtest/gtest.h>
+
+#include "policy/fake_host_files.h"
+#include "policy/resolve.h"
+#include "policy/schema.h"
+
+namespace caisson {
+namespace {
+
+struct World : FakeHost {
+  Settings settings;
+
+  World& flags(std::vector<std::string> args) {
+    FlagCursor cursor{args};
+    Result<void> done = apply_flags(settings, cursor, nullptr, nullptr, {});
+    EXPECT_TRUE(done.ok()) << done.error().what;
+    return *this;
+  }
+  Result<Policy> try_resolve() const { return resolve(settings, caller, {{"true"}}, files); }
+  Policy resolved() const {
+    Result<Policy> policy = try_resolve();
+    EXPECT_TRUE(policy.ok()) << policy.error().what;
+    return policy.ok() ? *policy : Policy();
+  }
+};
+
+std::string error_of(std::vector<std::string> args) {
+  Settings settings;
+  FlagCursor cursor{args};
+  Result<void> done = apply_flags(settings, cursor, nullptr, nullptr, {});
+  return done.ok() ? "no error" : done.error().what;
+}
+
+std::string value_of(const Policy& policy, std::string_view name) {
+  for (const auto& [key, value] : policy.environment)
+    if (key == name) return value;
+  return "(unset)";
+}
+
+TEST(Network, NothingSaidMeansNothingReachedAndNoGateway) {
+  Policy policy = World().resolved();
+  EXPECT_FALSE(policy.network.needs_gateway());
+  EXPECT_EQ(value_of(policy, "HTTPS_PROXY"), "(unset)");
+}
+
+TEST(Network, AnEmptyListMeansTheSameAsNone) {
+  World world;
+  ASSERT_TRUE(apply_policy_json(world.settings, R"({"network":{"allow":[]}})", "p.json").ok());
+  EXPECT_FALSE(world.resolved().network.needs_gateway());
+  EXPECT_EQ(digest(world.resolved()), digest(World().resolved()));
+}
+
+TEST(Network, AnAllowedHostGetsAGatewayAndTheProxyVariables) {
+  Policy policy = World().flags({"--allow-domain", "api.github.com"}).resolved();
+  EXPECT_TRUE(policy.network.needs_gateway());
+  EXPECT_FALSE(policy.network.ends_tls());
+  EXPECT_EQ(value_of(policy, "https_proxy"), "http://127.0.0.1:3128");
+}
+
+TEST(Network, TheOrderOfRulesIsNotPartOfThePolicy) {
+  Policy one = World().flags({"--allow-domain", "a.org", "--allow-domain", "b.org"}).resolved();
+  Policy two = World().flags({"--allow-domain", "b.org", "--allow-domain", "a.org"}).resolved();
+  EXPECT_EQ(digest(one), digest(two));
+  EXPECT_NE(digest(one), digest(World().flags({"--allow-domain", "a.org"}).resolved()));
+}
+
+TEST(Network, ASecretAllowsItsHostOnTheSecurePortAndEndsTls) {
+  Policy policy = World().flags({"--secret", "KEY=env:API_KEY@api.anthropic.com"}).resolved();
+  EXPECT_EQ(policy.network.rules.allow, std::vector<std::string>{"api.anthropic.com:443"});
+  EXPECT_TRUE(policy.network.ends_tls());
+}
+
+TEST(Network, TwoSecretsOfOneNameAreRefused) {
+  World world;
+  world.flags({"--secret", "KEY=env:A@a.org", "--secret", "KEY=env:B@b.org"});
+  EXPECT_NE(world.try_resolve().error().what.find("KEY"), std::string::npos);
+}
+
+TEST(Network, TheHostsNetworkAndRulesForItExcludeEachOther) {
+  World world;
+  world.flags({"--allow-domain", "a.org", "--allow-network"});
+  EXPECT_FALSE(world.try_resolve().ok());
+}
+
+TEST(Network, TheLandlockTierHasNoNetworkToGiveRulesTo) {
+  World world;
+  world.flags({"--allow-domain", "a.org", "--tier", "landlock"});
+  EXPECT_FALSE(world.try_resolve().ok());
+}
+
+TEST(Network, WhatIsNoRuleIsAnErrorThatNamesTheOption) {
+  for (std::vector<std::string> args : {std::vector<std::string>{"--allow-domain", "*"},
+                                        {"--allow-domain", "*.com"},
+                                        {"--allow-domain", "https://a.org/"},
+                                        {"--deny-address", "300.0.0.0/8"},
+                                        {"--dns-type", "MX"},
+                                        {"--forward", "0"},
+                                        {"--publish", "8000:x"},
+                                        {"--secret", "KEY=value@a.org"},
+                                        {"--allow-request", "https://a.org/"}})
+    EXPECT_EQ(error_of(args).rfind(args[0], 0), 0u) << error_of(args);
+}
+
+TEST(Network, APublishedPortIsItsOwnHostPortUnlessSaid) {
+  EXPECT_EQ(*parse_published_port("8000"), (PublishedPort{8000, 8000}));
+  EXPECT_EQ(*parse_published_port("8000:9000"), (PublishedPort{8000, 9000}));
+}
+
+TEST(Network, ASocketIsMountedAtItsOwnPathAndAnythingElseIsRefused) {
+  World world;
+  world.files.socket("/run/docker.sock").file("/run/plain");
+  Policy policy = world.flags({"--allow-socket", "/run/docker.sock"}).resolved();
+  EXPECT_EQ(policy.mounts.back().target, "/run/docker.sock");
+  EXPECT_FALSE(World().flags({"--allow-socket", "/run/docker.sock"}).try_resolve().ok());
+  World other;
+  other.files.file("/run/plain");
+  EXPECT_FALSE(other.flags({"--allow-socket", "/run/plain"}).try_resolve().ok());
+}
+
+}  // namespace
+}  // namespace caisson

@@ -1,0 +1,210 @@
+"""What the tests share: caisson run in `near` with a deadline, and what it told."""
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import servers
+import world as world_of
+
+WORLD = None
+IDENTITY = None
+DEADLINE = 30      # seconds, of anything
+QUICKLY = 3        # seconds, in which a refusal must be told
+TEXT, PYTHON = servers.TEXT, servers.PYTHON
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+WITHOUT_PROXIES = ["env", "-u", "http_proxy", "-u", "https_proxy", "-u", "HTTP_PROXY", "-u",
+                   "HTTPS_PROXY"]
+INSIDE = "/inside"  # where a cell finds the clients
+
+
+def use_world(world):
+    global WORLD
+    WORLD = world
+
+
+def use_identity(name):
+    """"root" or "user": who runs caisson from here on."""
+    global IDENTITY
+    IDENTITY = name
+
+
+class Counted(unittest.TextTestResult):
+    """Counts tests, not their parts: a test with several failing subtests is one failed test."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.failed_ids, self.times = set(), []
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began = time.monotonic()
+
+    def stopTest(self, test):
+        self.times.append((time.monotonic() - self.began, test.id()))
+        super().stopTest(test)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.failed_ids.add(test.id())
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.failed_ids.add(test.id())
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.failed_ids.add(test.id())
+
+
+class Ended:
+    """How one cell ended: its result object, and what caisson itself said."""
+
+    def __init__(self, code, out, err, seconds):
+        self.exit, self.said, self.seconds = code, err.decode("utf-8", "replace"), seconds
+        try:
+            self.result = json.loads(out)
+        except ValueError:
+            raise AssertionError(f"no result object: exit {code}, {out[-500:]!r}, {err[-2000:]!r}")
+        self.code = self.result["returncode"]
+        self.out, self.err = self.result.get("stdout", ""), self.result.get("stderr", "")
+        self.denials = self.result.get("denials", [])
+        self.usage = self.result.get("usage", {})
+
+    def __repr__(self):
+        return (f"exit {self.code} after {self.seconds:.2f} s\nstdout: {self.out[-600:]!r}\n"
+                f"stderr: {self.err[-1500:]!r}\ndenials: {self.denials}\n"
+                f"caisson: {self.result.get('error')} {self.said[-1500:]!r}")
+
+
+class Running:
+    """A cell that still runs. `ask` gives its input a line and takes a line of its output."""
+
+    def __init__(self, child):
+        self.child, self.err = child, []
+        self.reader = threading.Thread(target=self.drain, daemon=True)
+        self.reader.start()
+
+    def drain(self):
+        for line in self.child.stderr:
+            self.err.append(line)
+
+    def line(self):
+        return self.child.stdout.readline().decode("utf-8", "replace").rstrip("\n")
+
+    def ask(self, text):
+        self.child.stdin.write(text.encode() + b"\n")
+        self.child.stdin.flush()
+        return self.line()
+
+    def finish(self):
+        """Closes its input and waits; the exit code."""
+        self.child.stdin.close()
+        return self.child.wait(timeout=DEADLINE)
+
+
+class GatewayTest(unittest.TestCase):
+    maxDiff = 2000
+
+    def setUp(self):
+        self.world = WORLD
+        self.uid = 0 if IDENTITY == "root" else world_of.ORDINARY_USER
+        self.top = tempfile.mkdtemp(prefix="test-", dir=self.world.folder)
+        self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
+        for name in ("", "home", "project"):
+            os.makedirs(os.path.join(self.top, name), exist_ok=True)
+            os.chown(os.path.join(self.top, name), self.uid, self.uid)
+        self.project = os.path.join(self.top, "project")
+        self.env = {"PATH": SYSTEM_PATH, "HOME": os.path.join(self.top, "home"),
+                    "LANG": "C.UTF-8"}
+        self.hits_before = {port: one.hits for port, one in self.world.canaries.items()}
+
+    # -- files --------------------------------------------------------------------------------
+
+    def copy(self, name, mode=0o600):
+        """A file of the world as this identity's own."""
+        path = shutil.copy(self.world.path(name), os.path.join(self.top, name))
+        os.chown(path, self.uid, self.uid)
+        os.chmod(path, mode)
+        return path
+
+    def log(self, name):
+        try:
+            with open(self.world.path(name), encoding="utf-8", errors="replace") as text:
+                return text.read()
+        except FileNotFoundError:
+            return ""
+
+    # -- caisson ------------------------------------------------------------------------------
+
+    def popen(self, words, env=None, **how):
+        env = {**self.env, **(env or {})}
+        return subprocess.Popen([self.world.binary, "exec", *words], env=env, cwd=self.project,
+                                user=self.uid, group=self.uid, extra_groups=[], umask=0o022,
+                                start_new_session=True, **how)
+
+    def cell(self, flags, command, env=None, stdin=b"", deadline=DEADLINE, **how):
+        """Runs one cell to its end."""
+        began = time.monotonic()
+        child = self.popen(["--json-output", *self.clients(), *flags, "--", *command], env=env,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           **how)
+        try:
+            out, err = child.communicate(stdin, timeout=deadline)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+            self.fail(f"not over after {deadline} s: {command}\n{out[-500:]!r}\n{err[-1500:]!r}")
+        return Ended(child.returncode, out, err, time.monotonic() - began)
+
+    def start(self, flags, command, env=None, **how):
+        """Starts one cell and leaves it running; it ends with the test."""
+        child = self.popen([*self.clients(), *flags, "--", *command], env=env, stdin=subprocess.PIPE,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+        def put_away():
+            if child.poll() is None:
+                child.kill()
+            child.wait()
+            for stream in (child.stdin, child.stdout, child.stderr):
+                stream.close()
+        self.addCleanup(put_away)
+        return Running(child)
+
+    def clients(self):
+        return ["--mount", f"{self.world.path('inside')}:{INSIDE}"]
+
+    def script(self, flags, name, *words, **how):
+        """Runs a Python script of tests/gateway/inside in a cell."""
+        return self.cell(flags, [PYTHON, f"{INSIDE}/{name}", *words], **how)
+
+    # -- what must hold -----------------------------------------------------------------------
+
+    def assert_works(self, ended, output=None):
+        self.assertEqual(ended.code, 0, ended)
+        if output is not None and ended.out != output:
+            self.fail(f"{len(ended.out)} characters of output and not the {len(output)} right "
+                      f"ones\n{ended}")
+
+    def assert_told(self, ended, resource, allow=None):
+        """A denial names `resource`, and says how to allow it."""
+        told = [one for one in ended.denials if resource in one["resource"]]
+        self.assertTrue(told, f"no denial of {resource}\n{ended}")
+        if allow is not None:
+            self.assertIn(allow, [one["how_to_allow"] for one in told], ended)
+
+    def assert_refused(self, ended, resource, allow=None, within=QUICKLY):
+        self.assertNotEqual(ended.code, 0, ended)
+        self.assertLess(ended.seconds, within, ended)
+        self.assert_told(ended, resource, allow)
+
+    def assert_no_canary_hit(self):
+        for port, canary in self.world.canaries.items():
+            self.assertEqual(canary.hits, self.hits_before[port], f"near's own port {port} was hit")
+
+

@@ -1,0 +1,196 @@
+"""Small servers of the far side that no package has: peers.py FOLDER. Also the name server."""
+import asyncio
+import base64
+import hashlib
+import json
+import os
+import ssl
+import sys
+
+sys.dont_write_bytecode = True
+
+import dns_server  # noqa: E402
+import names  # noqa: E402
+
+PIECE = 65536
+
+
+def log_in(folder, name):
+    return open(os.path.join(folder, name), "a", encoding="utf-8", errors="backslashreplace")
+
+
+async def echo(reader, writer):
+    while data := await reader.read(PIECE):
+        writer.write(data)
+        await writer.drain()
+
+
+async def speak_first(reader, writer):
+    writer.write(b"220 harbor ready\r\n")
+    await echo(reader, writer)
+
+
+async def die(reader, writer):
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"x" * 1000)
+    await writer.drain()
+    await asyncio.sleep(0.1)
+    writer.transport.abort()
+
+
+async def stay_silent(reader, _writer):
+    await reader.read()
+
+
+async def read_head(reader):
+    head = await reader.readuntil(b"\r\n\r\n")
+    lines = head.decode("latin-1").split("\r\n")
+    fields = [line.split(":", 1) for line in lines[1:] if ":" in line]
+    return head, lines[0], {name.lower(): value.strip() for name, value in fields}
+
+
+async def read_body(reader, headers):
+    """Piece by piece, whatever its framing."""
+    if headers.get("expect"):
+        return
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
+            yield await reader.readexactly(size)
+            await reader.readexactly(2)
+        await reader.readuntil(b"\r\n")
+        return
+    left = int(headers.get("content-length", 0))
+    while left:
+        piece = await reader.read(min(left, PIECE))
+        if not piece:
+            return
+        left -= len(piece)
+        yield piece
+
+
+class Recorder:
+    """Writes each request down as a line of JSON, and answers with what it was sent."""
+
+    def __init__(self, folder):
+        self.log = log_in(folder, "requests.log")
+
+    async def __call__(self, reader, writer):
+        while True:
+            head, line, headers = await read_head(reader)
+            digest, size, start = hashlib.sha256(), 0, b""
+            async for piece in read_body(reader, headers):
+                digest.update(piece)
+                size += len(piece)
+                start += piece[:4096 - len(start)]
+            seen = {"line": line, "head": head.decode("latin-1"), "size": size,
+                    "sha256": digest.hexdigest(), "body": start.decode("latin-1")}
+            print(json.dumps(seen), file=self.log, flush=True)
+            told = json.dumps(seen).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                         b"Content-Length: %d\r\n\r\n" % len(told) +
+                         (b"" if line.startswith("HEAD ") else told))
+            await writer.drain()
+            if headers.get("connection", "").lower() == "close":
+                return
+
+
+async def answer_in_chunks(reader, writer):
+    """What stands in X-Say of the request, one byte to a chunk, each sent for itself."""
+    while True:
+        _head, _line, headers = await read_head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for byte in headers.get("x-say", "nothing").encode("latin-1"):
+            writer.write(b"1;odd=yes\r\n%c\r\n" % byte)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+
+async def websocket_frame(reader):
+    """(opcode, payload) of one unfragmented frame of a client."""
+    first, second = await reader.readexactly(2)
+    size = second & 0x7f
+    if size == 126:
+        size = int.from_bytes(await reader.readexactly(2), "big")
+    elif size == 127:
+        size = int.from_bytes(await reader.readexactly(8), "big")
+    mask = await reader.readexactly(4)
+    data = await reader.readexactly(size)
+    return first & 0x0f, bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
+
+
+async def websocket_echo(reader, writer):
+    _head, _line, headers = await read_head(reader)
+    if headers.get("upgrade", "").lower() != "websocket":
+        writer.write(b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n")
+        return
+    key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    accept = base64.b64encode(hashlib.sha1(key.encode()).digest())
+    writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+    while True:
+        opcode, data = await websocket_frame(reader)
+        size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2, "big")
+        writer.write(bytes([0x80 | opcode]) + size + data)
+        if opcode == 8:
+            return
+
+
+class Proxy:
+    """The proxy that a company's host has to go through: CONNECT only, each one written down."""
+
+    def __init__(self, folder):
+        self.log = log_in(folder, "proxy.log")
+
+    async def __call__(self, reader, writer):
+        _head, line, headers = await read_head(reader)
+        print(line, headers.get("proxy-authorization", "-"), file=self.log, flush=True)
+        _method, target, _version = line.split(" ")
+        _host, port = target.rsplit(":", 1)
+        there_reader, there = await asyncio.open_connection(names.FAR, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+
+        async def copy(source, sink):
+            while data := await source.read(PIECE):
+                sink.write(data)
+                await sink.drain()
+            if sink.can_write_eof():
+                sink.write_eof()
+        try:
+            await asyncio.gather(copy(reader, there), copy(there_reader, writer))
+        finally:
+            there.close()
+
+
+def guarded(handler):
+    """A peer that goes away is no news."""
+    async def serve(reader, writer):
+        try:
+            await handler(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+            pass
+        finally:
+            writer.close()
+    return serve
+
+
+async def main(folder):
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(os.path.join(folder, "server.pem"), os.path.join(folder, "server.key"))
+    tls.set_alpn_protocols(["http/1.1"])
+    recorder = Recorder(folder)
+    for port, handler, context in [
+            (names.ECHO, echo, None), (names.SPEAKS_FIRST, speak_first, None),
+            (names.DIES, die, None), (names.SILENT, stay_silent, None),
+            (names.RECORDER, recorder, None), (names.RECORDER_TLS, recorder, tls),
+            (names.CHUNKED, answer_in_chunks, None),
+            (names.WEBSOCKET, websocket_echo, None), (names.WEBSOCKET_TLS, websocket_echo, tls),
+            (names.PROXY, Proxy(folder), None)]:
+        await asyncio.start_server(guarded(handler), None, port, ssl=context, backlog=2048)
+    await dns_server.start(log_in(folder, "dns.log"))
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))
