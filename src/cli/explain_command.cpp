@@ -80,6 +80,25 @@ void add_mounts(std::string& text, const Policy& policy) {
   if (policy.mounts.empty()) text += "  nothing\n";
 }
 
+void add_network(std::string& text, const Policy& policy) {
+  const NetworkPolicy& network = policy.network;
+  text += "\nwhat it reaches\n";
+  if (policy.has(GrantKind::kHostNetwork)) text += "  the host's network, all of it\n";
+  auto add = [&](const char* what, const std::string& value) {
+    text += fmt::format("  {:<8} {}\n", what, value);
+  };
+  for (const std::string& rule : network.rules.allow) add("host", rule);
+  for (const std::string& rule : network.rules.requests) add("request", rule);
+  for (const std::string& rule : network.rules.deny) add("never", rule);
+  for (const std::string& range : network.rules.denied_addresses) add("never", range);
+  for (const SecretSpec& secret : network.secrets)
+    add("secret", fmt::format("{} for {}", secret.name, join(secret.hosts, ", ")));
+  for (uint16_t port : network.forward) add("forward", fmt::format("the host's port {}", port));
+  for (const PublishedPort& port : network.publish)
+    add("publish", fmt::format("port {} as the host's {}", port.cell_port, port.host_port));
+  if (!network.needs_gateway() && !policy.has(GrantKind::kHostNetwork)) text += "  nothing\n";
+}
+
 std::string count_or_all(uint32_t millis) {
   return millis ? fmt::format("{}", millis / 1000.0) : "all cores";
 }
@@ -103,6 +122,9 @@ std::string field_value(const Policy& policy, const std::string& field) {
   if (field == "limits.file_size") return std::to_string(limits.file_bytes);
   if (field == "limits.tmp_size") return std::to_string(limits.tmp_bytes);
   if (field == "limits.output") return std::to_string(limits.output_bytes);
+  if (field == "network.connections") return std::to_string(policy.network.connections);
+  if (field == "network.upload") return std::to_string(policy.network.upload_bytes);
+  if (field == "network.download") return std::to_string(policy.network.download_bytes);
   if (field == "grants.network") return yes_or_no(policy.has(GrantKind::kHostNetwork));
   if (field == "grants.nested") return yes_or_no(policy.has(GrantKind::kNestedNamespaces));
   if (field == "process.no_exec") return yes_or_no(policy.exec == Exec::kProgramOnly);
@@ -121,6 +143,7 @@ std::string as_text(const Job& job, const Plan& plan) {
   std::string text;
   add_fields(text, job.policy);
   add_mounts(text, job.policy);
+  add_network(text, job.policy);
   text += "\nheld by\n";
   for (const Enforcement& one : plan.enforcement)
     text += fmt::format("  {:<24} {}\n", one.limit, one.mechanism);

@@ -10,7 +10,7 @@
 namespace caisson {
 
 // Starts serving every socket that the cell handed over, and the published ports from `pool`.
-Result<void> open_doors(Core& core, Handover handover, std::unique_ptr<PublishPool>& pool);
+Result<void> open_doors(Core& core, CellSockets handover, std::unique_ptr<PublishPool>& pool);
 
 // One client of each kind; the socket is just accepted.
 Task<> serve_tcp(Core& core, Socket client);     // transparent, or one of the proxies

@@ -22,7 +22,7 @@ Task<> tick(Core& core) {
 
 Task<> take_over(Core& core, Socket cell, std::unique_ptr<PublishPool>& pool) {
   if (co_await cell.readable() != 0) co_return;
-  Result<Handover> handover = receive_handover(cell.fd());
+  Result<CellSockets> handover = receive_handover(cell.fd());
   Result<void> opened;
   if (handover.ok()) opened = open_doors(core, std::move(*handover), pool);
   else opened = handover.error();

@@ -23,7 +23,7 @@ std::vector<UniqueFd> take_descriptors(msghdr& message) {
   return taken;
 }
 
-std::vector<UniqueFd>* place_of(Handover& handover, uint32_t kind) {
+std::vector<UniqueFd>* place_of(CellSockets& handover, uint32_t kind) {
   switch (kind) {
     case kHandoverTcpListener: return &handover.tcp;
     case kHandoverDnsUdp: return &handover.dns_udp;
@@ -36,7 +36,7 @@ std::vector<UniqueFd>* place_of(Handover& handover, uint32_t kind) {
 
 }  // namespace
 
-Result<Handover> receive_handover(int cell_fd) {
+Result<CellSockets> receive_handover(int cell_fd) {
   HandoverMessage told;
   alignas(cmsghdr) char room[CMSG_SPACE(kHandoverMax * sizeof(int))];
   iovec bytes{&told, sizeof told};
@@ -52,7 +52,7 @@ Result<Handover> receive_handover(int cell_fd) {
                static_cast<size_t>(got) >= sizeof(uint32_t) * (1 + told.count) &&
                descriptors.size() == told.count;
   if (!whole) return Error::plain("the cell's sockets and the message about them don't match");
-  Handover handover;
+  CellSockets handover;
   for (size_t i = 0; i < descriptors.size(); ++i) {
     std::vector<UniqueFd>* place = place_of(handover, told.kinds[i]);
     if (!place) return Error::plain("the cell handed over a socket of an unknown kind");

@@ -8,11 +8,11 @@
 
 namespace caisson {
 
-struct Handover {
+struct CellSockets {
   std::vector<UniqueFd> tcp, dns_udp, dns_tcp, forward, pool;
 };
 
 // Waits for the one message on `cell_fd`, and refuses any other.
-Result<Handover> receive_handover(int cell_fd);
+Result<CellSockets> receive_handover(int cell_fd);
 
 }  // namespace caisson

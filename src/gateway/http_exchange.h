@@ -6,16 +6,11 @@
 
 #include "gateway/event.h"
 #include "gateway/http_body.h"
+#include "gateway/http_place.h"
 #include "gateway/http_rewrite.h"
 #include "gateway/upstream.h"
 
 namespace caisson {
-
-struct HttpRequest {
-  HttpHead head;  // the target in origin form
-  HostPort where;
-  Scheme scheme = Scheme::kHttp;
-};
 
 enum class ExchangeEnd {
   kKeep,       // another request may follow

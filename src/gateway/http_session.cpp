@@ -68,50 +68,21 @@ Task<HttpSession::Next> HttpSession::answer_and_close(std::string text) {
   co_return Next::kClose;
 }
 
-// The Host header must name whom the connection was made to: servers go by it, rules don't.
-Result<void> HttpSession::check_host(const HttpHead& head, const HostPort& where) const {
-  const std::string* text = head.find("Host");
-  if (!text) return {};
-  HostPort told = TRY(parse_host_port(*text, where.port));
-  if (told == where) return {};
-  return Error::plain(fmt::format("the Host header names {}, the connection was made to {}",
-                                  told.text(), where.text()));
-}
-
-Result<HttpRequest> HttpSession::place(HttpHead head) const {
-  HttpRequest request;
-  request.scheme = door_.scheme;
-  if (!door_.asked) {
-    AbsoluteTarget absolute = TRY(parse_absolute_target(head.target));
-    if (absolute.scheme != Scheme::kHttp)
-      return Error::plain("https goes through a proxy by CONNECT");
-    request.where = absolute.where;
-    head.target = absolute.path;
-  } else {
-    request.where = *door_.asked;
-    // Some clients of proxies send absolute targets everywhere.
-    if (!head.target.starts_with('/') && head.target != "*") {
-      AbsoluteTarget absolute = TRY(parse_absolute_target(head.target));
-      if (absolute.where != request.where || absolute.scheme != door_.scheme)
-        return Error::plain("the request target names another host");
-      head.target = absolute.path;
-    }
-  }
-  if (head.target == "*" && head.method != "OPTIONS")
-    return Error::plain("a request target that isn't one");
-  TRY(check_host(head, request.where));
-  request.head = std::move(head);
-  return request;
+Task<HttpSession::Next> HttpSession::refuse_mismatch(const Verdict& verdict,
+                                                     const std::string& method) {
+  HostPort where = door_.asked.value_or(HostPort{});
+  core_.deny(verdict, where, "http");
+  ToldDenial denial{verdict, where.host.text(), where.port, "http"};
+  co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, method));
 }
 
 Task<HttpSession::Next> HttpSession::serve_request(HttpHead head) {
-  std::string method = head.method, host = head.find("Host") ? *head.find("Host") : "";
-  Result<HttpRequest> request = place(std::move(head));
-  if (!request.ok()) {
-    if (door_.asked)  // a front: told, since somebody tried
-      core_.deny({false, "host mismatch", request.error().what, ""}, host, door_.asked->port, "http");
-    co_return co_await answer_and_close(error_answer(400, request.error().what, method));
-  }
+  std::string method = head.method;
+  PlacedRequest placed = place_request(std::move(head), door_);
+  if (placed.mismatch) co_return co_await refuse_mismatch(*placed.mismatch, method);
+  if (!placed.request)
+    co_return co_await answer_and_close(error_answer(400, placed.malformed, method));
+  HttpRequest* request = &*placed.request;
   Verdict verdict = core_.rules.request(request->scheme, request->where.host, request->where.port,
                                         request->head.method, request->head.target);
   if (!verdict.allowed) co_return co_await refuse(verdict, *request);

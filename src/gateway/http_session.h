@@ -10,12 +10,6 @@
 
 namespace caisson {
 
-struct HttpDoor {
-  Scheme scheme = Scheme::kHttp;
-  // Every request goes there, whatever it says. nullopt: this is a proxy, and each request says it.
-  std::optional<HostPort> asked;
-};
-
 class HttpSession {
  public:
   HttpSession(Core& core, Stream& client, HttpDoor door);
@@ -33,8 +27,7 @@ class HttpSession {
   Task<Next> serve_one();
   Task<Next> serve_request(HttpHead head);
   Task<Next> serve_connect(const HttpHead& head);
-  Result<HttpRequest> place(HttpHead head) const;
-  Result<void> check_host(const HttpHead& head, const HostPort& where) const;
+  Task<Next> refuse_mismatch(const Verdict& verdict, const std::string& method);
   Task<Next> refuse(const Verdict& verdict, const HttpRequest& request);
   Task<Next> answer_failure(HttpExchange& exchange, const HttpRequest& request);
   Task<Next> answer_and_close(std::string text);

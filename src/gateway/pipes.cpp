@@ -4,22 +4,22 @@
 
 namespace caisson {
 
-std::optional<Pipe> Pipes::take() {
+std::optional<SplicePipe> Pipes::take() {
   if (!free_.empty()) {
-    Pipe pipe = std::move(free_.back());
+    SplicePipe pipe = std::move(free_.back());
     free_.pop_back();
     return pipe;
   }
   int ends[2];
   if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::nullopt;
-  Pipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  SplicePipe pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
   // A user's pipes have a common budget (fs.pipe-user-pages-soft): less is slower, not wrong.
   if (fcntl(pipe.write.get(), F_SETPIPE_SZ, kSize) < 0)
     fcntl(pipe.write.get(), F_SETPIPE_SZ, kSize / 4);
   return pipe;
 }
 
-void Pipes::give_back(Pipe pipe) {
+void Pipes::give_back(SplicePipe pipe) {
   // What is left in it belongs to one connection and must never reach another.
   if (pipe.filled != 0 || free_.size() >= kKept) return;
   free_.push_back(std::move(pipe));

@@ -11,7 +11,7 @@
 
 namespace caisson {
 
-struct Pipe {
+struct SplicePipe {
   UniqueFd read, write;
   size_t filled = 0;
 };
@@ -21,14 +21,14 @@ class Pipes {
   static constexpr int kSize = 1024 * 1024;  // fs.pipe-max-size, as it is by default
   static constexpr size_t kKept = 16;
 
-  std::optional<Pipe> take();  // nullopt: no descriptors left, copy instead
-  void give_back(Pipe pipe);   // one that isn't empty is closed
+  std::optional<SplicePipe> take();  // nullopt: no descriptors left, copy instead
+  void give_back(SplicePipe pipe);   // one that isn't empty is closed
 
   // For copies that no coroutine sleeps over.
   std::array<uint8_t, 64 * 1024> scratch;
 
  private:
-  std::vector<Pipe> free_;
+  std::vector<SplicePipe> free_;
 };
 
 }  // namespace caisson

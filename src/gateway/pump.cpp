@@ -30,7 +30,7 @@ std::optional<PumpEnd> check(Pump& pump, std::span<const uint8_t> bytes) {
 }
 
 // What was moved into the pipe by the kernel, or the errno.
-Moved fill(Pipe& pipe, int from, uint64_t limit) {
+Moved fill(SplicePipe& pipe, int from, uint64_t limit) {
   size_t size = std::min<uint64_t>(limit, Pipes::kSize);
   ssize_t got = splice(from, nullptr, pipe.write.get(), nullptr, size,
                        SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -39,7 +39,7 @@ Moved fill(Pipe& pipe, int from, uint64_t limit) {
   return {static_cast<size_t>(got), 0};
 }
 
-Task<bool> drain(Pipe& pipe, Socket& to) {
+Task<bool> drain(SplicePipe& pipe, Socket& to) {
   while (pipe.filled != 0) {
     ssize_t put = splice(pipe.read.get(), nullptr, to.fd(), nullptr, pipe.filled,
                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -63,7 +63,7 @@ Task<Spliced> splice_through(Pump& pump, Socket& from, Socket& to) {
   uint64_t since_turn = 0;
   int thin = 0;
   while (thin < kThinReads) {
-    std::optional<Pipe> pipe = pump.pipes.take();
+    std::optional<SplicePipe> pipe = pump.pipes.take();
     if (!pipe) co_return Spliced{};
     ScopeExit give_back([&] { pump.pipes.give_back(std::move(*pipe)); });
     Moved got = fill(*pipe, from.fd(), pump.limit);

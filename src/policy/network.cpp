@@ -90,7 +90,9 @@ Result<void> resolve_network(const Settings& said, Policy& policy) {
   }
   network.upload_bytes = said.upload_limit.value.value_or(0);
   network.download_bytes = said.download_limit.value.value_or(0);
-  network.connections = said.connections.value.value_or(1024);
+  if (said.upload_limit) policy.origins.emplace_back("network.upload", said.upload_limit.origin);
+  if (said.download_limit)
+    policy.origins.emplace_back("network.download", said.download_limit.origin);
   return check_whole(said, policy);
 }
 

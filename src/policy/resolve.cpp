@@ -34,6 +34,8 @@ void resolve_limits(const Settings& said, Policy& policy) {
   limits.file_bytes = pick(said.file_size, table.file_size, "limits.file_size", policy);
   limits.tmp_bytes = pick(said.tmp_size, table.tmp_size, "limits.tmp_size", policy);
   limits.output_bytes = pick(said.output_limit, table.output_limit, "limits.output", policy);
+  policy.network.connections =
+      pick(said.connections, table.connections, "network.connections", policy);
   limits.cpu_shares = said.cpu_shares.value;
   policy.origins.emplace_back("limits.cpu_shares",
                               said.cpu_shares ? said.cpu_shares.origin : "default");

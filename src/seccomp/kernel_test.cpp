@@ -187,7 +187,7 @@ void expect_agreement(Verdict verdict, const Outcome& outcome) {
 class SeccompKernel : public testing::TestWithParam<FilterName> {};
 
 std::string filter_label(const testing::TestParamInfo<FilterName>& info) {
-  constexpr const char* kLabels[] = {"Standard", "Nested", "NoSockets", "Init"};
+  constexpr const char* kLabels[] = {"Standard", "Nested", "NoSockets", "Init", "Gateway"};
   return kLabels[static_cast<int>(info.param)];
 }
 

@@ -175,7 +175,8 @@ std::vector<std::pair<uint32_t, int>> make_sockets(const GatewayConfig& config, 
 }
 
 constexpr const char kNamespace[] =
-    "ip link set lo up && ip route add default dev lo && ip -6 route add default dev lo; "
+    "ip link set lo up && ip route add default dev lo src 127.0.0.1; "
+    "ip -6 route add default dev lo src ::1 2>/dev/null; "
     "nft -f - <<'END'\n"
     "table inet gateway {\n"
     "  chain output { type nat hook output priority -100;\n"

@@ -1,4 +1,5 @@
 """What the tests share: caisson run in `near` with a deadline, and what it told."""
+import hashlib
 import json
 import os
 import shutil
@@ -133,6 +134,11 @@ class GatewayTest(unittest.TestCase):
         os.chmod(path, mode)
         return path
 
+    def digest(self, name):
+        """SHA-256 of a file of the web server."""
+        with open(self.world.path("site", name), "rb") as data:
+            return hashlib.sha256(data.read()).hexdigest()
+
     def log(self, name):
         try:
             with open(self.world.path(name), encoding="utf-8", errors="replace") as text:
@@ -179,6 +185,11 @@ class GatewayTest(unittest.TestCase):
     def clients(self):
         return ["--mount", f"{self.world.path('inside')}:{INSIDE}"]
 
+    @staticmethod
+    def children(pid):
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="utf-8") as pids:
+            return [int(child) for child in pids.read().split()]
+
     def script(self, flags, name, *words, **how):
         """Runs a Python script of tests/gateway/inside in a cell."""
         return self.cell(flags, [PYTHON, f"{INSIDE}/{name}", *words], **how)
@@ -196,7 +207,7 @@ class GatewayTest(unittest.TestCase):
         told = [one for one in ended.denials if resource in one["resource"]]
         self.assertTrue(told, f"no denial of {resource}\n{ended}")
         if allow is not None:
-            self.assertIn(allow, [one["how_to_allow"] for one in told], ended)
+            self.assertIn(allow, "\n".join(one["how_to_allow"] for one in told), ended)
 
     def assert_refused(self, ended, resource, allow=None, within=QUICKLY):
         self.assertNotEqual(ended.code, 0, ended)

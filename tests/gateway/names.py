@@ -23,11 +23,11 @@ SPEAKS_FIRST = 7009         # says a line, then gives back
 DIES = 7010                 # promises a megabyte, sends a thousand bytes, resets
 SILENT = 7011               # takes the connection and never answers
 RECORDER, RECORDER_TLS = 7013, 7014  # writes down what it was sent, and tells it
-CHUNKED = 7015              # a response in odd chunks
+CHUNKED, CHUNKED_TLS = 7015, 7016  # a response in odd chunks
 PROXY = 3129                # the host's own proxy
 FAR_PORTS = (HTTP, HTTPS, HTTP_ALT, HTTPS_ALT, SSH, POSTGRES, REDIS, GRPC, GRPC_CLEAR, ECHO,
              WEBSOCKET, WEBSOCKET_TLS, SPEAKS_FIRST, DIES, SILENT, RECORDER, RECORDER_TLS, CHUNKED,
-             PROXY)
+             CHUNKED_TLS, PROXY)
 
 # The near side: what a cell must not find unless it is forwarded.
 CANARIES = (80, 443, 7001)

@@ -49,10 +49,10 @@ async def read_head(reader):
     return head, lines[0], {name.lower(): value.strip() for name, value in fields}
 
 
-async def read_body(reader, headers):
+async def read_body(reader, writer, headers):
     """Piece by piece, whatever its framing."""
     if headers.get("expect"):
-        return
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     if headers.get("transfer-encoding", "").lower() == "chunked":
         while size := int((await reader.readuntil(b"\r\n")).split(b";")[0], 16):
             yield await reader.readexactly(size)
@@ -78,7 +78,7 @@ class Recorder:
         while True:
             head, line, headers = await read_head(reader)
             digest, size, start = hashlib.sha256(), 0, b""
-            async for piece in read_body(reader, headers):
+            async for piece in read_body(reader, writer, headers):
                 digest.update(piece)
                 size += len(piece)
                 start += piece[:4096 - len(start)]
@@ -184,7 +184,7 @@ async def main(folder):
             (names.ECHO, echo, None), (names.SPEAKS_FIRST, speak_first, None),
             (names.DIES, die, None), (names.SILENT, stay_silent, None),
             (names.RECORDER, recorder, None), (names.RECORDER_TLS, recorder, tls),
-            (names.CHUNKED, answer_in_chunks, None),
+            (names.CHUNKED, answer_in_chunks, None), (names.CHUNKED_TLS, answer_in_chunks, tls),
             (names.WEBSOCKET, websocket_echo, None), (names.WEBSOCKET_TLS, websocket_echo, tls),
             (names.PROXY, Proxy(folder), None)]:
         await asyncio.start_server(guarded(handler), None, port, ssl=context, backlog=2048)

@@ -236,6 +236,20 @@ class RawEcho(TcpClient, harness.GatewayTest):
     def command(self, host):
         return [PYTHON, f"{INSIDE}/echo.py", host, str(self.port)]
 
+    def test_first_words_that_could_begin_a_request_are_passed_on(self):
+        """A protocol may begin with a bare word and wait: the gateway must not wait for more."""
+        talk = ("import socket; s = socket.create_connection(('db.harbor.test', "
+                f"{self.port}), timeout=5); s.send(b'ping'); print(s.recv(9))")
+        ended = self.cell(["--allow-domain", "db.harbor.test"], [PYTHON, "-c", talk])
+        self.assert_works(ended, "b'ping'\n")
+
+    def test_server_that_speaks_first_is_heard(self):
+        talk = ("import socket; s = socket.create_connection(('db.harbor.test', "
+                f"{names.SPEAKS_FIRST}), timeout=5); print(s.recv(99)); s.send(b'x'); "
+                "print(s.recv(9))")
+        ended = self.cell(["--allow-domain", "db.harbor.test"], [PYTHON, "-c", talk])
+        self.assert_works(ended, "b'220 harbor ready\\r\\n'\nb'x'\n")
+
 
 class SshCase(TcpClient):
     """The cell has a copy of the key: ssh insists on owning it."""

@@ -1,0 +1,66 @@
+"""Loads the session's modules from memory or from this folder, and starts what it is asked for.
+
+The modules are not in sys.modules and run with a copy of the builtins that was made before any
+user code: a cell that replaces `len`, `open` or `__import__` changes its own world, not this one.
+"""
+
+import sys
+
+SOURCES = {}  # name -> source text; filled in by bundle.py when the program is embedded
+
+
+def read_folder():
+    """The sources beside this file, when nothing was embedded."""
+    folder = __file__.rpartition("/")[0] or "."
+    from posix import listdir
+
+    for entry in listdir(folder):
+        if entry.endswith(".py") and entry not in ("boot.py", "bundle.py"):
+            with open(folder + "/" + entry, encoding="utf-8") as file:
+                SOURCES[entry[:-3]] = file.read()
+
+
+def make_loader(sources):
+    """A function that gives a module by name, and the private builtins they all share."""
+    import builtins
+
+    private = dict(vars(builtins))
+    real_import = private["__import__"]
+    module_type = type(sys)
+    table = {}
+
+    def load(name):
+        module = table.get(name)
+        if module is None:
+            module = module_type("caisson." + name)
+            module.__dict__["__builtins__"] = private
+            module.__dict__["__file__"] = file = "<caisson>/" + name + ".py"
+            table[name] = module
+            exec(compile(sources[name], file, "exec", 0, True), module.__dict__)
+        return module
+
+    def private_import(name, globals=None, locals=None, fromlist=(), level=0):
+        if name in sources:
+            return load(name)
+        return real_import(name, globals, locals, fromlist, level)
+
+    private["__import__"] = private_import
+    return load
+
+
+def main(argv):
+    """boot.py keeper FD | boot.py zygote FD [MODULE...]"""
+    if not SOURCES:
+        read_folder()
+    load = make_loader(SOURCES)
+    what, descriptor = argv[1], int(argv[2])
+    if what == "keeper":
+        load("zygote").become_keeper(descriptor)
+    elif what == "zygote":
+        load("zygote").serve(descriptor, argv[3:])
+    else:
+        raise SystemExit("boot: keeper or zygote is wanted, not " + what)
+
+
+if __name__ == "__main__":
+    main(sys.argv)

@@ -1,0 +1,128 @@
+"""The keeper's side of checkpoints: frozen interpreters, their names, their tree."""
+
+from _signal import SIGKILL
+from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socketpair
+from _socket import timeout as TimedOut
+from posix import getpid
+from time import time
+
+import frames as f
+from jsonio import loads
+from processes import Process
+
+THAW_SECONDS = 5.0
+MAX_NAMED = 64
+
+
+class Checkpoint:
+    """A frozen interpreter. Everything that comes from it is doubted: user code shaped it."""
+
+    def __init__(self, number, sock, parent):
+        self.number = number
+        self.sock = sock
+        self.parent = parent  # the nearest ancestor that has a name, or the root
+        self.process = None  # known once it has reported
+        self.names = []
+        self.facts = {}
+        self.created = time()
+        self.after_call = 0
+
+    def hear(self, known):
+        """Reads its one report: True when it is ready, False when it is gone."""
+        try:
+            message = f.receive_message(self.sock)
+        except (f.Broken, OSError):
+            return False
+        if message is None:
+            return False
+        kind, _, _, _, body, fds, pid = message
+        f.close_all(fds)
+        if kind != f.READY or self.process is not None or pid in known or pid in (0, getpid()):
+            return False
+        try:
+            self.process = Process(pid)
+            self.facts = checked_facts(body)
+        except OSError:
+            return False
+        return True
+
+    def thaw(self, known):
+        """A new live interpreter out of it; None when it did not come in time."""
+        return birth(known, lambda theirs, ours: f.send_message(
+            self.sock, f.THAW, 0, 0, 0, b"", [sock.fileno() for sock in theirs]))
+
+    def discard(self):
+        self.sock.close()
+        if self.process is not None:
+            self.process.signal(SIGKILL)
+            self.process.reap()
+            self.process.close()
+            self.process = None
+
+    def entry(self):
+        return {
+            "name": self.names[0] if self.names else "",
+            "names": list(self.names),
+            "number": self.number,
+            "parent": self.parent.number if self.parent is not None else None,
+            "created": round(self.created, 3),
+            "after_call": self.after_call,
+            "threads_not_kept": max(0, self.facts.get("threads", 1) - 1),
+            "channels_not_kept": self.facts.get("channels", 0),
+        }
+
+
+def checked_facts(body):
+    """The two numbers a checkpoint tells about itself."""
+    try:
+        facts = loads(body) if len(body) < 4096 else {}
+        return {
+            key: value for key, value in facts.items()
+            if key in ("threads", "channels") and type(value) is int and 0 <= value < 1 << 20
+        }
+    except (ValueError, AttributeError):
+        return {}
+
+
+class Live:
+    """A running interpreter: its two sockets and its process."""
+
+    def __init__(self, sock, line, process, facts):
+        self.sock = sock
+        self.line = line
+        self.process = process
+        self.facts = facts
+
+    def close(self):
+        self.sock.close()
+        self.line.close()
+        self.process.close()
+
+
+def birth(known, deliver):
+    """Makes the sockets of an interpreter, has its ends delivered, and waits for its report."""
+    ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    our_line, their_line = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    try:
+        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+        deliver((theirs, their_line), (ours, our_line))
+        theirs.close()
+        their_line.close()
+        ours.settimeout(THAW_SECONDS)
+        message = f.receive_message(ours)
+        ours.settimeout(None)
+        if message is None:
+            raise f.Broken("it ended at once")
+        kind, _, _, _, body, fds, pid = message
+        f.close_all(fds)
+        if kind != f.READY or pid in known or pid in (0, getpid()) or len(body) > 4096:
+            raise f.Broken("it did not report as it should")
+        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 0)
+        return Live(ours, our_line, Process(pid), loads(body))
+    except (OSError, TimedOut, f.Broken, ValueError):
+        ours.close()
+        our_line.close()
+        return None
+    finally:
+        theirs.close()
+        their_line.close()

@@ -1,0 +1,131 @@
+"""What a value looks like: text always; images, HTML, Markdown and JSON when the object offers them."""
+
+import sys
+
+from jsonio import NotJson, Plain
+from texts import BoundedRepr, own_repr, type_name
+
+MAX_TEXT = 64 * 1024
+MAX_RICH = 8 << 20  # characters of one representation; images count as base64
+MAX_ALL = 24 << 20  # of all in one answer
+MAX_DISPLAYS = 64
+
+OFFERS = (
+    ("_repr_html_", "text/html"),
+    ("_repr_markdown_", "text/markdown"),
+    ("_repr_svg_", "image/svg+xml"),
+    ("_repr_png_", "image/png"),
+    ("_repr_jpeg_", "image/jpeg"),
+    ("_repr_latex_", "text/latex"),
+    ("_repr_json_", "application/json"),
+)
+PLAIN_TYPES = frozenset((
+    int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range))
+
+
+class Displays:
+    """The rich results of one call, in order, within the bounds of an answer."""
+
+    def __init__(self):
+        self.items = []
+        self.left = MAX_ALL
+        self.dropped = 0
+
+    def add(self, bundle):
+        size = sum(len(v) if type(v) is str else 64 for v in bundle.values())
+        if len(self.items) >= MAX_DISPLAYS or size > self.left:
+            self.dropped += 1
+            return
+        self.left -= size
+        self.items.append(bundle)
+
+    def show(self, *values, **ignored):
+        """The `display` of a session."""
+        for value in values:
+            self.add(bundle_of(value))
+
+
+def bundle_of(value):
+    """{mime type: text}; images as base64."""
+    kind = type(value)
+    if kind in PLAIN_TYPES:
+        return {"text/plain": BoundedRepr(MAX_TEXT, own_repr(MAX_TEXT)).text(value)[0]}
+    bundle = {"text/plain": own_repr(MAX_TEXT)(value)}
+    if is_figure(kind):
+        png = png_of_figure(value)
+        if png:
+            bundle["image/png"] = png
+        return bundle
+    if isinstance(value, type):
+        return bundle
+    add_offers(value, kind, bundle)
+    return bundle
+
+
+def add_offers(value, kind, bundle):
+    for method, mime in OFFERS:
+        if getattr(kind, method, None) is None:
+            continue
+        try:
+            offered = getattr(value, method)()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:
+            continue
+        if isinstance(offered, tuple) and offered:
+            offered = offered[0]
+        data = data_of(offered, mime)
+        if data is not None:
+            bundle[mime] = data
+
+
+def data_of(offered, mime):
+    if offered is None:
+        return None
+    if mime == "application/json":
+        try:
+            return Plain(MAX_RICH).copy(offered)
+        except NotJson:
+            return None
+    if isinstance(offered, (bytes, bytearray)):
+        if len(offered) > MAX_RICH * 3 // 4:
+            return None
+        from binascii import b2a_base64
+
+        return str(b2a_base64(offered, newline=False), "ascii")
+    if isinstance(offered, str) and len(offered) <= MAX_RICH:
+        return str.__add__(offered, "")
+    return None
+
+
+def is_figure(kind):
+    return any(
+        base.__module__ == "matplotlib.figure" and type_name(base) == "Figure"
+        for base in kind.__mro__)
+
+
+def png_of_figure(figure):
+    from _io import BytesIO
+
+    file = BytesIO()
+    try:
+        figure.savefig(file, format="png", bbox_inches="tight")
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        return None
+    return data_of(file.getvalue(), "image/png")
+
+
+def collect_figures(displays, already=None):
+    """Figures that pyplot holds are shown once, at the end of the call that made them."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None or not hasattr(pyplot, "get_fignums"):
+        return
+    for number in pyplot.get_fignums():
+        figure = pyplot.figure(number)
+        if figure is not already:
+            png = png_of_figure(figure)
+            if png:
+                displays.add({"text/plain": own_repr(1000)(figure), "image/png": png})
+    pyplot.close("all")

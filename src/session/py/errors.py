@@ -1,0 +1,107 @@
+"""Exceptions as text: plain, bounded, without the frames of this code."""
+
+import sys
+
+MAX_TRACEBACK = 64 * 1024
+MAX_MESSAGE = 8 * 1024
+OURS = "<caisson>/"
+
+
+def cut(text, limit):
+    """Head and tail of a text that is too long."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 3
+    head = limit - tail
+    return "%s\n... (%d characters left out) ...\n%s" % (
+        text[:head], len(text) - head - tail, text[len(text) - tail:])
+
+
+def message_of(error):
+    try:
+        return cut(str.__add__(str(error), ""), MAX_MESSAGE)
+    except BaseException:
+        return "<its text can't be made>"
+
+
+def name_of(kind):
+    module = getattr(kind, "__module__", "builtins")
+    name = getattr(kind, "__qualname__", "?")
+    return name if module in ("builtins", "__main__") or type(module) is not str else (
+        module + "." + name)
+
+
+def describe(error):
+    """{type, message, traceback} of an exception that left user code."""
+    return {
+        "type": name_of(type(error)),
+        "message": message_of(error),
+        "traceback": traceback_of(error),
+    }
+
+
+def traceback_of(error):
+    try:
+        from traceback import TracebackException
+
+        whole = TracebackException(type(error), error, skip_ours(error.__traceback__))
+        drop_ours(whole, 0)
+        return cut("".join(whole.format()).rstrip("\n"), MAX_TRACEBACK)
+    except BaseException:
+        return by_hand(error)
+
+
+def skip_ours(trace):
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS):
+        trace = trace.tb_next
+    return trace
+
+
+def drop_ours(whole, depth):
+    """Frames of this code in the middle (a host function, input()) say nothing to the reader."""
+    if whole is None or depth > 32:
+        return
+    frames = whole.stack
+    kept = [f for f in frames if not f.filename.startswith(OURS)]
+    if len(kept) != len(frames):
+        frames[:] = kept
+    drop_ours(whole.__cause__, depth + 1)
+    drop_ours(whole.__context__, depth + 1)
+    for inner in getattr(whole, "exceptions", None) or ():
+        drop_ours(inner, depth + 1)
+
+
+def by_hand(error):
+    """For when the traceback module itself was broken by the cell."""
+    lines = ["Traceback (most recent call last):"]
+    trace, count = error.__traceback__, 0
+    while trace is not None and count < 200:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(OURS):
+            lines.append('  File "%s", line %d, in %s' % (
+                code.co_filename, trace.tb_lineno, code.co_name))
+            count += 1
+        trace = trace.tb_next
+    lines.append("%s: %s" % (name_of(type(error)), message_of(error)))
+    return cut("\n".join(lines), MAX_TRACEBACK)
+
+
+class Sources:
+    """The text of past cells, where linecache (and so every traceback) finds it."""
+
+    def __init__(self, max_chars=16 << 20):
+        self.max_chars = max_chars
+        self.kept = {}
+        self.chars = 0
+
+    def add(self, name, source):
+        linecache = sys.modules.get("linecache")
+        if linecache is None:
+            import linecache
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        self.kept[name] = len(source)
+        self.chars += len(source)
+        while self.chars > self.max_chars and len(self.kept) > 1:
+            oldest = next(iter(self.kept))
+            self.chars -= self.kept.pop(oldest)
+            linecache.cache.pop(oldest, None)

@@ -1,0 +1,155 @@
+"""Runs the source of one call and says what came of it."""
+
+import sys
+from _ast import Expr, Expression, Module
+from time import perf_counter
+
+import purity
+from display import Displays, bundle_of, collect_figures
+from errors import Sources, describe
+from hostcalls import EarlyResult
+
+ONLY_AST, TOP_LEVEL_AWAIT = 0x400, 0x2000
+FUTURES = 0x1FE0000  # `from __future__ import ...` holds for the cells that follow
+CO_COROUTINE = 0x80
+
+
+class Executor:
+    def __init__(self, namespace, magics, early):
+        self.namespace = namespace
+        self.magics = magics
+        self.early = early
+        self.sources = Sources()
+        self.count = 0
+        self.flags = 0
+        self.loop = None
+        self.displays = Displays()
+        self.shell = None  # IPython's, when it was asked for
+
+    def run(self, source):
+        """(answer, True when nothing in the session can have changed)"""
+        self.count += 1
+        self.displays = Displays()
+        self.early.clear()
+        answer = {"status": "ok", "count": self.count}
+        started = perf_counter()
+        unchanged = False
+        try:
+            if self.shell is not None:
+                self.shell.run(source, answer)
+            else:
+                unchanged = self.run_plain(source, answer)
+        except EarlyResult:
+            pass
+        except SystemExit as stop:
+            answer["status"] = "exit"
+            answer["exit"] = exit_code(stop)
+        except KeyboardInterrupt as error:
+            answer["status"] = "interrupted"
+            answer["error"] = describe(error)
+        except BaseException as error:
+            answer["status"] = "error"
+            answer["error"] = describe(error)
+        self.finish(answer)
+        answer["ms"] = round((perf_counter() - started) * 1000, 3)
+        return answer, unchanged
+
+    def finish(self, answer):
+        if "matplotlib.pyplot" in sys.modules:
+            try:
+                collect_figures(self.displays)
+            except BaseException as error:
+                answer.setdefault("notes", []).append(
+                    "figures could not be drawn: " + type(error).__name__)
+        if self.displays.items:
+            answer["displays"] = self.displays.items
+        if self.displays.dropped:
+            answer.setdefault("notes", []).append(
+                "%d rich results were left out: too many or too large" % self.displays.dropped)
+        if self.early.given:
+            answer["status"] = "final"
+            answer["final"] = self.early.value
+            answer.pop("error", None)
+
+    def run_plain(self, source, answer):
+        name = "<cell %d>" % self.count
+        source, tree = self.parse(source, name)
+        unchanged = purity.changes_nothing(tree, self.namespace)
+        if not unchanged:
+            self.sources.add(name, source)
+        try:
+            self.run_tree(tree, source, name, answer)
+        except BaseException:
+            if unchanged:
+                self.sources.add(name, source)
+            raise
+        return unchanged
+
+    def run_tree(self, tree, source, name, answer):
+        last = None
+        if tree.body and isinstance(tree.body[-1], Expr):
+            last = Expression(tree.body.pop().value)
+        if tree.body:
+            self.evaluate(tree, name, "exec")
+        if last is None:
+            return
+        value = self.evaluate(last, name, "eval")
+        if value is not None and not source.rstrip().endswith(";"):
+            answer["value"] = bundle_of(value)
+            if "image/png" in answer["value"]:
+                collect_figures(self.displays, already=value)
+
+    def parse(self, source, name):
+        flags = ONLY_AST | TOP_LEVEL_AWAIT | self.flags
+        try:
+            return source, compile(source, name, "exec", flags, True)
+        except SyntaxError:
+            if "%" not in source and "!" not in source:
+                self.sources.add(name, source)
+                raise
+        changed = self.magics.translate(source, lambda text: compile(
+            text, name, "exec", flags, True))
+        self.sources.add(name, source)
+        return changed, compile(changed, name, "exec", flags, True)
+
+    def evaluate(self, tree, name, mode):
+        code = compile(tree, name, mode, TOP_LEVEL_AWAIT | self.flags, True)
+        self.flags |= code.co_flags & FUTURES
+        if code.co_flags & CO_COROUTINE:
+            return self.wait_for(eval(code, self.namespace))
+        return eval(code, self.namespace)
+
+    def wait_for(self, coroutine):
+        """Runs a cell that awaits; the loop lives on, with the tasks that the cell left in it."""
+        import asyncio
+
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        task = self.loop.create_task(coroutine)
+        try:
+            return self.loop.run_until_complete(task)
+        except BaseException:
+            if not task.done():
+                task.cancel()
+                self.loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+            raise
+
+    def forget_loop(self):
+        """After a fork the loop's descriptors belong to someone else."""
+        if self.loop is not None:
+            self.loop = None
+            sys.modules["asyncio"].set_event_loop(None)
+
+
+def exit_code(stop):
+    code = stop.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return int(code) & 0xFF
+    try:
+        sys.stderr.write(str(code) + "\n")
+    except BaseException:
+        pass
+    return 1

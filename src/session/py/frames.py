@@ -1,0 +1,199 @@
+"""The frames of a session, as docs/session-frames.md has them: types, bounds, reading, writing."""
+
+from _socket import (
+    CMSG_SPACE,
+    MSG_CTRUNC,
+    MSG_TRUNC,
+    SCM_CREDENTIALS,
+    SCM_RIGHTS,
+    SOL_SOCKET,
+)
+from _struct import Struct
+from fcntl import fcntl
+from posix import close, fstat, memfd_create, pread, write
+
+PROTOCOL = 1
+MAX_BODY = 1 << 20  # of a frame on a control socket
+MAX_INLINE = 32 * 1024  # of a message between keeper and interpreter; more goes by memfd
+MAX_BULK = 1 << 30  # of a body that was spilled into a memfd
+MAX_FDS = 8
+SPILLED = 0x80  # added to a type: the body is in the frame's first descriptor
+
+# host -> keeper
+START, EXEC, INTERRUPT, VARS, GET, SET, LOAD = 1, 2, 3, 4, 5, 6, 7
+RESET, CHECKPOINT, RESTORE, BRANCH, CHECKPOINTS, DROP = 8, 9, 10, 11, 12, 13
+SAVE, UNSAVE, HOST_REPLY, END = 14, 15, 16, 17
+# keeper -> host
+HELLO, RESULT, ENDED, HOST_CALL, DONE, REFUSED, NOTE = 65, 66, 67, 68, 69, 70, 71
+# keeper <-> interpreter, beside the ones above
+READY, TAKEN, NOT_TAKEN, FORK, THAW = 96, 97, 98, 99, 100
+
+CALLS = frozenset((EXEC, VARS, GET, SET, LOAD, SAVE, UNSAVE))  # they start with a CALL_PREFIX
+
+HEADER = Struct("<IBI")  # length of the body, type, request id
+CALL_PREFIX = Struct("<IIBB")  # timeout ms, grace ms, flags, number of descriptors
+PRIVATE = Struct("<BBIQ")  # type, flags, request id, nonce
+
+# flags of a call
+NO_CHECKPOINT = 1
+# flags of an interpreter's answer
+UNCHANGED, FORKING, THREADS_LEFT = 1, 2, 4
+# flags of a RESULT, set by the keeper
+INTERRUPTED, NO_WAY_BACK = 1, 2
+
+CONTROL_SPACE = CMSG_SPACE(4 * MAX_FDS) + CMSG_SPACE(12)
+INTS = [Struct("<%di" % n) for n in range(256)]
+CREDENTIALS = Struct("<iII")
+F_ADD_SEALS, F_GET_SEALS, ALL_SEALS = 1033, 1034, 0x1 | 0x2 | 0x4 | 0x8
+CLOEXEC_AND_SEALING = 0x1 | 0x2
+
+
+class Broken(Exception):
+    """The peer does not speak the protocol, or is gone."""
+
+
+def close_all(fds):
+    for fd in fds:
+        try:
+            close(fd)
+        except OSError:
+            pass
+
+
+def spill(body):
+    """A sealed memfd with these bytes: what the reader sees can't change under it."""
+    fd = memfd_create("caisson", CLOEXEC_AND_SEALING)
+    try:
+        view = memoryview(body)
+        while len(view):
+            view = view[write(fd, view[: 1 << 24]):]
+        fcntl(fd, F_ADD_SEALS, ALL_SEALS)
+    except BaseException:
+        close(fd)
+        raise
+    return fd
+
+
+def unspill(fd, bound=MAX_BULK):
+    """The bytes of a spilled body. Regular files only: a FIFO would block its reader forever."""
+    status = fstat(fd)
+    if (status.st_mode & 0o170000) != 0o100000 or status.st_size > bound:
+        raise Broken("a body that is not a file, or larger than the bound")
+    return read_all(fd, status.st_size)
+
+
+def read_all(fd, size):
+    data = pread(fd, size, 0)
+    if len(data) == size:
+        return data
+    parts, have = [data], len(data)
+    while have < size:
+        data = pread(fd, size - have, have)
+        if not data:
+            break
+        parts.append(data)
+        have += len(data)
+    return b"".join(parts)
+
+
+def rights(fds):
+    return [(SOL_SOCKET, SCM_RIGHTS, INTS[len(fds)].pack(*fds))] if fds else []
+
+
+def parse_ancillary(ancillary):
+    fds, pid = [], 0
+    for level, kind, data in ancillary:
+        if level != SOL_SOCKET:
+            continue
+        if kind == SCM_RIGHTS:
+            count = len(data) // 4
+            fds.extend(INTS[count].unpack(data[: count * 4]))
+        elif kind == SCM_CREDENTIALS and len(data) == 12:
+            pid = CREDENTIALS.unpack(data)[0]
+    return fds, pid
+
+
+def send_frame(sock, kind, request, body=b"", fds=()):
+    """One frame on a control socket; large bodies and descriptors travel with its first byte."""
+    spilled = -1
+    if len(body) > MAX_BODY:
+        spilled = spill(body)
+        fds, kind, body = [spilled, *fds], kind | SPILLED, b""
+    try:
+        data = HEADER.pack(len(body), kind, request) + body
+        sent = sock.sendmsg([data], rights(fds))
+        while sent < len(data):
+            sent += sock.send(memoryview(data)[sent:])
+    finally:
+        if spilled >= 0:
+            close(spilled)
+
+
+class Stream:
+    """Frames out of a control socket. The host is believed; a length out of bounds is its bug."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.buffer = b""
+        self.fds = []
+
+    def fill(self):
+        data, ancillary, flags, _ = self.sock.recvmsg(65536, CONTROL_SPACE)
+        if ancillary:
+            self.fds.extend(parse_ancillary(ancillary)[0])
+        if flags & MSG_CTRUNC:
+            raise Broken("more descriptors than a frame may have")
+        self.buffer = self.buffer + data if self.buffer else data
+        return bool(data)
+
+    def next(self):
+        """(type, request, body), or None when more bytes are needed."""
+        buffer = self.buffer
+        if len(buffer) < 9:
+            return None
+        length, kind, request = HEADER.unpack_from(buffer)
+        if length > MAX_BODY:
+            raise Broken("a frame larger than the bound")
+        end = 9 + length
+        if len(buffer) < end:
+            return None
+        body = buffer[9:end]
+        self.buffer = buffer[end:]
+        return kind, request, body
+
+    def take_fds(self, count):
+        if len(self.fds) < count:
+            raise Broken("a frame came without its descriptors")
+        fds, self.fds = self.fds[:count], self.fds[count:]
+        return fds
+
+
+def send_message(sock, kind, flags, request, nonce, body=b"", fds=()):
+    """One message between keeper and interpreter: whole or not at all (SOCK_SEQPACKET)."""
+    spilled = -1
+    if len(body) > MAX_INLINE:
+        spilled = spill(body)
+        fds, kind, body = [spilled, *fds], kind | SPILLED, b""
+    try:
+        head = PRIVATE.pack(kind, flags, request, nonce)
+        if fds:
+            sock.sendmsg([head, body], rights(fds))
+        else:
+            sock.send(head + body)
+    finally:
+        if spilled >= 0:
+            close(spilled)
+
+
+def receive_message(sock, flags=0):
+    """(type, flags, request, nonce, body, fds, pid); None at the end; Broken when it is malformed."""
+    data, ancillary, got, _ = sock.recvmsg(MAX_INLINE + 64, CONTROL_SPACE, flags)
+    fds, pid = parse_ancillary(ancillary) if ancillary else ([], 0)
+    if not data:
+        close_all(fds)
+        return None
+    if got & (MSG_TRUNC | MSG_CTRUNC) or len(data) < 14:
+        close_all(fds)
+        raise Broken("a message that is cut")
+    kind, bits, request, nonce = PRIVATE.unpack_from(data)
+    return kind, bits, request, nonce, data[14:], fds, pid

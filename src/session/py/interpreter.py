@@ -1,0 +1,362 @@
+"""The process that runs user code: its loop, its checkpoints (forks of itself), its rebirth.
+
+A checkpoint is a child that waits, with every signal blocked, for the order to fork again. The live
+interpreter stays the parent: its threads, its subprocesses, its locks and its process id live on.
+"""
+
+import builtins
+import sys
+from _signal import SIG_BLOCK, SIG_SETMASK, SIGINT, getsignal, pthread_sigmask, valid_signals
+from _signal import signal as set_handler
+from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
+from _thread import _count as count_threads
+from fcntl import fcntl
+from posix import _exit, dup2, fork, fstat, getpid, listdir, setpgid, setsid, stat, urandom
+from posix import close as close_fd
+
+import frames as f
+from execute import Executor
+from hostcalls import Early, Line, Reserved, make_batch, make_function
+from jsonio import dumps, loads
+from magics import HOOK, Magics
+from streams import Streams
+
+F_DUPFD_CLOEXEC, F_GETFD, F_SETFD = 1030, 1, 2
+HIGH_FD = 1000
+getrecursionlimit, setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
+settrace, setprofile = sys.settrace, sys.setprofile
+
+
+class NoInput(EOFError):
+    """Nobody can type into a session."""
+
+
+def no_input(prompt=""):
+    """input() of a session: an error, at once."""
+    raise NoInput("input() is not available in a session: pass the value in as a variable")
+
+
+class Interpreter:
+    def __init__(self, options):
+        self.options = options
+        self.running = False
+        self.sock = None
+        self.line = Line()
+        self.early = Early()
+        self.namespace = make_main()
+        self.magics = Magics(self.namespace)
+        self.executor = Executor(self.namespace, self.magics, self.early)
+        self.streams = Streams()
+        self.reserved = Reserved(self.namespace)
+        self.add_functions(options)
+        self.hidden = frozenset(self.namespace)
+        set_handler(SIGINT, self.on_interrupt)
+        import os
+
+        os.register_at_fork(after_in_child=self.after_fork)
+        self.forking = False
+
+    def add_functions(self, options):
+        builtins.input = no_input
+        setattr(builtins, HOOK, self.magics)
+        builtins.display = self.display
+        for entry in options.get("functions", ()):
+            name = entry["name"]
+            self.reserved.add(name, make_function(self.line, name, entry.get("doc")))
+            alias = entry.get("batch")
+            if alias:
+                self.reserved.add(alias, make_batch(self.line, name, alias))
+        for name in options.get("final", ()):
+            self.reserved.add(name, self.early.function(name))
+
+    def display(self, *values, **ignored):
+        """Shows values in the answer of this call."""
+        self.executor.displays.show(*values)
+
+    def on_interrupt(self, number, frame):
+        if self.running:
+            raise KeyboardInterrupt
+
+    def after_fork(self):
+        """A child that user code forks is not the session: it has no way to the keeper."""
+        if not self.forking:
+            for sock in (self.sock, self.line.sock):
+                try:
+                    sock.close()
+                except (OSError, AttributeError):
+                    pass
+            self.line.current = None
+
+    # --- the loop
+
+    def begin(self, sock, line):
+        """Takes up its two sockets and reports; the keeper learns the pid from the kernel."""
+        self.sock = high_socket(sock)
+        self.line.renew(high_socket(line))
+        body = dumps({"ipython": self.executor.shell is not None})
+        f.send_message(self.sock, f.READY, 0, 0, 0, body)
+
+    def loop(self):
+        while True:
+            try:
+                message = f.receive_message(self.sock)
+                if message is None:
+                    _exit(0)
+                self.handle(*message[:6])
+            except OSError:
+                _exit(0)  # the cell closed the socket; the keeper has seen it
+            except BaseException:
+                self.tidy()  # a signal handler of the cell raised between two calls
+
+    def handle(self, kind, flags, request, nonce, body, fds):
+        if kind & f.SPILLED:
+            kind &= ~f.SPILLED
+            body = f.unspill(fds[0])
+            close_fd(fds.pop(0))
+        if kind == f.FORK:
+            self.take_checkpoint(request, nonce)
+        elif kind in f.CALLS:
+            self.serve(kind, flags, request, nonce, body, fds)
+        else:
+            f.close_all(fds)
+
+    def serve(self, kind, flags, request, nonce, body, fds):
+        self.line.current = current = (request, nonce)
+        threads = count_threads()
+        if kind == f.EXEC:
+            answer, unchanged = self.execute(body, fds)
+        else:
+            answer, unchanged = self.other(kind, body, fds)
+        bits = f.UNCHANGED if unchanged else 0
+        left = count_threads()
+        if left:
+            answer["threads"] = left
+            if left > threads:
+                bits |= f.THREADS_LEFT
+        if not unchanged and not flags & f.NO_CHECKPOINT:
+            bits |= f.FORKING
+        self.line.current = None
+        f.send_message(self.sock, f.RESULT, bits, *current, answer_bytes(answer))
+        answer = body = None
+        if bits & f.FORKING:
+            self.take_checkpoint(*current)
+
+    def execute(self, body, fds):
+        if len(fds) != 2:
+            f.close_all(fds)
+            return {"status": "error", "error": plain_error("exec wants two descriptors")}, True
+        self.streams.begin(*fds)
+        answer, unchanged = {"status": "interrupted"}, False
+        try:
+            self.running = True
+            answer, unchanged = self.executor.run(str(body, "utf-8"))
+        except UnicodeDecodeError:
+            answer = {"status": "error", "error": plain_error("the source is not UTF-8")}
+        except BaseException as error:
+            answer["error"] = plain_error(type(error).__name__)
+        finally:
+            self.running = False
+        self.tidy()
+        self.streams.end()
+        changed = self.reserved.put_back()
+        if changed:
+            answer.setdefault("notes", []).append(
+                "reserved names were put back: " + ", ".join(changed))
+        return answer, unchanged
+
+    def other(self, kind, body, fds):
+        """vars, get, set, load, save: none of them has standard streams."""
+        answer, unchanged = {"status": "interrupted"}, False
+        try:
+            self.running = True
+            import answers
+
+            answer, unchanged = answers.answer(self, kind, loads(body), fds)
+        except BaseException as error:
+            from errors import describe
+
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
+            answer = {"status": status, "error": describe(error)}
+        finally:
+            self.running = False
+            f.close_all(fds)
+        self.tidy()
+        self.reserved.put_back()
+        return answer, unchanged
+
+    def tidy(self):
+        """What a cell did to the interpreter ends with the cell."""
+        for attempt in range(3):
+            try:
+                settrace(None)
+                setprofile(None)
+                if getrecursionlimit() < 500:
+                    setrecursionlimit(1000)
+                if getsignal(SIGINT) != self.on_interrupt:
+                    set_handler(SIGINT, self.on_interrupt)
+                if builtins.input is not no_input:
+                    builtins.input = no_input
+                monitoring = getattr(sys, "monitoring", None)
+                if monitoring is not None:
+                    end_monitoring(monitoring)
+                return
+            except BaseException:
+                continue
+
+    # --- checkpoints
+
+    def take_checkpoint(self, request, nonce):
+        ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+        self.forking = True
+        try:
+            pid = fork()
+        except OSError as error:
+            self.forking = False
+            text = dumps({"error": "fork: " + (error.strerror or "failed")})
+            f.send_message(self.sock, f.NOT_TAKEN, 0, request, nonce, text)
+            return
+        self.forking = False
+        if pid:
+            f.send_message(self.sock, f.TAKEN, 0, request, nonce, b"", [ours.fileno()])
+            ours.close()
+            theirs.close()
+            return
+        ours.close()
+        self.freeze(theirs)
+
+    def freeze(self, sock):
+        """In the checkpoint: waits, and forks when told. Returns only in a child that is live."""
+        old_mask = pthread_sigmask(SIG_BLOCK, valid_signals())
+        for old in (self.sock, self.line.sock):
+            old.close()
+        sock = high_socket(sock)
+        try:
+            setpgid(0, 0)
+        except OSError:
+            pass
+        dead = let_go_of_channels(sock.fileno())
+        body = dumps({"threads": count_tasks(), "channels": dead})
+        f.send_message(sock, f.READY, 0, 0, 0, body)
+        while True:
+            message = f.receive_message(sock)
+            if message is None:
+                _exit(0)
+            kind, _, _, _, _, fds, _ = message
+            if kind != f.THAW or len(fds) != 2:
+                f.close_all(fds)
+                continue
+            reap()
+            self.forking = True
+            try:
+                pid = fork()
+            except OSError:
+                pid = -1
+            self.forking = False
+            if pid == 0:
+                sock.close()
+                self.thaw(fds, old_mask)
+                return
+            f.close_all(fds)
+
+    def thaw(self, fds, mask):
+        setsid()
+        self.executor.forget_loop()
+        reseed()
+        pthread_sigmask(SIG_SETMASK, mask)
+        self.begin(socket(fileno=fds[0]), socket(fileno=fds[1]))
+
+
+def make_main():
+    """A __main__ of its own for user code, so that pickle and multiprocessing find what it defines."""
+    main = type(sys)("__main__")
+    main.__builtins__ = builtins
+    sys.modules["__main__"] = main
+    return main.__dict__
+
+
+def high_socket(sock):
+    """The socket on a high number, out of the way of code that closes everything it can count to."""
+    try:
+        high = fcntl(sock.fileno(), F_DUPFD_CLOEXEC, HIGH_FD)
+    except OSError:
+        return sock
+    sock.close()
+    return socket(fileno=high)
+
+
+def answer_bytes(answer):
+    try:
+        return dumps(answer)
+    except BaseException as error:
+        return dumps({"status": "error", "error": plain_error(
+            "the answer could not be written: " + type(error).__name__)})
+
+
+def plain_error(text):
+    return {"type": "SessionError", "message": text, "traceback": text}
+
+
+def count_tasks():
+    try:
+        return stat("/proc/%d/task" % getpid()).st_nlink - 2
+    except OSError:
+        return 1
+
+
+def let_go_of_channels(keep):
+    """Pipes and sockets can't be in two processes: a checkpoint that held them would keep a
+    subprocess from seeing the end of its input. In it they become a socket whose peer is gone."""
+    try:
+        numbers = [int(name) for name in listdir("/proc/self/fd")]
+    except OSError:
+        return 0
+    dead, peer = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    peer.close()
+    count = 0
+    for number in numbers:
+        if number <= 2 or number in (keep, dead.fileno()):
+            continue
+        try:
+            if (fstat(number).st_mode & 0o170000) in (0o100000, 0o040000, 0o020000, 0o060000):
+                continue
+            flags = fcntl(number, F_GETFD)
+            dup2(dead.fileno(), number)
+            fcntl(number, F_SETFD, flags)
+            count += 1
+        except OSError:
+            continue
+    dead.close()
+    return count
+
+
+def reap():
+    from posix import WNOHANG, waitpid
+
+    try:
+        while waitpid(-1, WNOHANG)[0]:
+            pass
+    except OSError:
+        pass
+
+
+def reseed():
+    """Two interpreters from one checkpoint must not draw the same numbers."""
+    number = int.from_bytes(urandom(4), "little")
+    for name, action in (
+        ("random", lambda module: module.seed(urandom(32))),
+        ("numpy.random", lambda module: module.seed(number)),
+        ("uuid", lambda module: setattr(module, "_last_timestamp", None)),
+        ("ssl", lambda module: module.RAND_add(urandom(32), 32.0)),
+    ):
+        if name in sys.modules:
+            try:
+                action(sys.modules[name])
+            except BaseException:
+                continue
+
+
+def end_monitoring(monitoring):
+    for tool in range(6):
+        if monitoring.get_tool(tool) is not None:
+            monitoring.set_events(tool, 0)

@@ -1,0 +1,192 @@
+"""The keeper: holds the host's socket, never runs user code, and answers for every call.
+
+What the interpreter says is passed on as its words (RESULT); what the keeper knows itself is told as
+such (ENDED, DONE, NOTE). A forged message can at most be the answer to the call that forged it.
+"""
+
+import select
+from _signal import SIG_IGN, SIGINT, SIGPIPE, SIGTERM
+from _signal import signal as set_handler
+from _socket import AF_UNIX, SOCK_STREAM, socket
+from posix import _exit, fork, getpid, setsid
+from time import monotonic
+
+import frames as f
+from checkpoints import MAX_NAMED, Checkpoint, birth
+from hardening import be_ordinary, protect_keeper
+from lane import Lane
+from processes import reap_orphans
+
+
+class Keeper:
+    def __init__(self, control, start=None):
+        self.poll = select.poll()
+        self.handlers = {}
+        self.lanes = []
+        self.checkpoints = {}  # number -> Checkpoint, the unnamed ones too
+        self.numbers = 0
+        self.root = None
+        self.options = start
+        self.facts = {}
+        self.pid = getpid()
+        self.fading = set()  # checkpoints that were killed, and may not be dead yet
+        self.main = Lane(self, control, "main")
+        self.lanes.append(self.main)
+
+    # --- the loop
+
+    def watch(self, fd, handler):
+        self.handlers[fd] = handler
+        self.poll.register(fd, select.POLLIN)
+
+    def unwatch(self, fd):
+        if self.handlers.pop(fd, None) is not None:
+            self.poll.unregister(fd)
+
+    def run(self):
+        if self.options is not None:
+            self.start(self.main, 0, self.options)
+        while self.lanes:
+            for fd, _ in self.poll.poll(self.patience()):
+                handler = self.handlers.get(fd)
+                if handler is not None:
+                    handler()
+            for lane in list(self.lanes):
+                lane.check_time()
+
+    def patience(self):
+        """Milliseconds until the next deadline; None when nothing runs against a clock."""
+        soonest = None
+        for lane in self.lanes:
+            call = lane.call
+            if call is not None and call.due is not None:
+                soonest = call.due if soonest is None else min(soonest, call.due)
+        if soonest is None:
+            return None
+        return max(0, int((soonest - monotonic()) * 1000) + 1)
+
+    def known(self):
+        """Process ids that no newcomer may claim."""
+        pids = {lane.live.process.pid for lane in self.lanes if lane.live is not None}
+        pids.update(c.process.pid for c in self.checkpoints.values() if c.process is not None)
+        pids.update(self.fading)
+        return pids
+
+    def orphans(self):
+        reap_orphans(self.known())
+        self.fading.clear()
+
+    # --- life of the session
+
+    def start(self, lane, request, options):
+        """START: the first interpreter is a fork of the keeper, which has run nothing yet."""
+        if lane is not self.main or self.root is not None:
+            lane.refuse(request, "the session has been started already")
+            return
+        self.options = options
+        self.facts = protect_keeper()
+        live = birth(self.known(), self.fork_interpreter)
+        if live is None:
+            lane.refuse(request, "the interpreter did not start")
+            return
+        lane.adopt(live, None)
+        lane.greet(request)
+        lane.ask_for_checkpoint()
+
+    def fork_interpreter(self, theirs, ours):
+        if fork():
+            return
+        try:
+            for sock in (*ours, self.main.control):  # the keeper's own; there are no others yet
+                sock.close()
+            setsid()
+            be_ordinary()
+            live(theirs, self.options)
+        finally:
+            _exit(1)
+
+    def end(self):
+        for lane in list(self.lanes):
+            lane.close()
+        for checkpoint in list(self.checkpoints.values()):
+            self.discard(checkpoint)
+
+    # --- checkpoints
+
+    def add_checkpoint(self, sock, parent):
+        self.numbers += 1
+        checkpoint = Checkpoint(self.numbers, sock, parent)
+        self.checkpoints[checkpoint.number] = checkpoint
+        return checkpoint
+
+    def discard(self, checkpoint):
+        self.unwatch(checkpoint.sock.fileno())
+        self.checkpoints.pop(checkpoint.number, None)
+        if checkpoint.process is not None:
+            if len(self.fading) > 256:
+                self.orphans()
+            self.fading.add(checkpoint.process.pid)
+        checkpoint.discard()
+
+    def discard_if_unused(self, checkpoint):
+        if checkpoint is None or checkpoint is self.root or checkpoint.names:
+            return
+        if any(checkpoint in (lane.base, lane.coming) for lane in self.lanes):
+            return
+        self.discard(checkpoint)
+
+    def find(self, name):
+        return next((c for c in self.checkpoints.values() if name in c.names), None)
+
+    def named(self):
+        return [c for c in self.checkpoints.values() if c.names or c is self.root]
+
+    def name_is_free(self, name):
+        """None when a checkpoint may be called so, else the reason."""
+        if not isinstance(name, str) or not 0 < len(name) <= 128 or not name.isprintable():
+            return "a checkpoint's name is 1 to 128 printable characters"
+        if self.find(name) is not None:
+            return "there is a checkpoint of that name"
+        if sum(len(c.names) for c in self.checkpoints.values()) >= MAX_NAMED:
+            return "there are %d checkpoints already; drop one" % MAX_NAMED
+        return None
+
+    def branch(self, request, start, name, control):
+        """A second live interpreter, on a control socket of its own."""
+        lane = Lane(self, socket(AF_UNIX, SOCK_STREAM, 0, control), name)
+        live = start.thaw(self.known())
+        if live is None:
+            lane.control.close()
+            return None
+        self.lanes.append(lane)
+        lane.watch_control()
+        lane.adopt(live, start)
+        lane.greet(0)
+        return lane
+
+
+def live(pair, options):
+    """In the fork: becomes the interpreter. Never returns."""
+    from interpreter import Interpreter
+
+    inside = Interpreter(options)
+    if options.get("ipython"):
+        import ipython
+
+        inside.executor.shell = ipython.make_shell(inside)
+    inside.begin(*pair)
+    inside.loop()
+    _exit(0)
+
+
+def run(control, start=None):
+    """Serves one session until its host goes away."""
+    set_handler(SIGINT, SIG_IGN)
+    set_handler(SIGTERM, SIG_IGN)
+    set_handler(SIGPIPE, SIG_IGN)
+    keeper = Keeper(control, start)
+    keeper.main.watch_control()
+    try:
+        keeper.run()
+    finally:
+        keeper.end()

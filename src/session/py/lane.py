@@ -1,0 +1,459 @@
+"""A lane: one control socket, one live interpreter, the call that runs in it, and its way back."""
+
+from _signal import SIGINT
+from _socket import MSG_DONTWAIT, SOCK_SEQPACKET, SO_TYPE, SOL_SOCKET, socket
+from errno import EAGAIN
+from posix import urandom
+from select import POLLIN, poll
+from time import monotonic
+
+import frames as f
+import orders
+from jsonio import dumps, loads
+from processes import kill_family
+
+MAX_DROPPED = 1000
+MAX_HOST_CALLS = 64
+MAX_IDLE_DEATHS = 5
+DEFAULT_GRACE = 0.5
+READY_SECONDS = 5.0
+DYING_MS = 200  # a process closes its sockets a little before it is dead
+
+
+class Call:
+    """A request that the interpreter is working on."""
+
+    def __init__(self, number, request, timeout_ms, grace_ms):
+        self.number = number
+        self.request = request
+        self.nonce = int.from_bytes(urandom(8), "little")
+        self.grace = grace_ms / 1000 if grace_ms else DEFAULT_GRACE
+        self.due = monotonic() + timeout_ms / 1000 if timeout_ms else None
+        self.step = 0  # 0 running, 1 interrupted, 2 its process group too
+        self.why = ""
+        self.host_calls = 0  # asked and not yet answered
+        self.dropped = 0
+
+
+class Lane:
+    def __init__(self, keeper, control, name):
+        self.keeper = keeper
+        self.name = name
+        self.control = control
+        self.stream = f.Stream(control)
+        self.live = None
+        self.call = None
+        self.base = None  # the checkpoint that a restore goes back to
+        self.coming = None  # a checkpoint that was forked and has not reported yet
+        self.awaited = None  # (nonce, request, call number): a checkpoint that was ordered
+        self.changed_at = 0  # number of the last call that may have changed the state
+        self.wanted = []  # (request, name) of checkpoints to be named once they are there
+        self.calls = 0
+        self.idle_deaths = 0
+        self.no_way_back = ""
+
+    # --- towards the host
+
+    def send(self, kind, request, body=b"", fds=()):
+        try:
+            f.send_frame(self.control, kind, request, body, fds)
+        except OSError:
+            pass  # the host is gone; the end of its socket is noticed by the loop
+
+    def tell(self, kind, request, value):
+        self.send(kind, request, dumps(value))
+
+    def refuse(self, request, reason):
+        self.tell(f.REFUSED, request, {"error": reason})
+
+    def greet(self, request):
+        import sys
+
+        facts = {
+            "protocol": f.PROTOCOL,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            "implementation": sys.implementation.name,
+            "shell": "ipython" if self.live.facts.get("ipython") is True else "standard",
+            "lane": self.name,
+            "pid": self.live.process.pid,
+            "functions": [e["name"] for e in self.keeper.options.get("functions", ())],
+        }
+        facts.update(self.keeper.facts)
+        self.tell(f.HELLO, request, facts)
+
+    def watch_control(self):
+        self.keeper.watch(self.control.fileno(), self.on_control)
+
+    def on_control(self):
+        try:
+            if not self.stream.fill():
+                self.close()
+                return
+            while self.control.fileno() >= 0:
+                frame = self.stream.next()
+                if frame is None:
+                    return
+                orders.obey(self, *frame)
+        except (f.Broken, OSError):
+            self.close()
+
+    def close(self):
+        """The host let go of this lane: what runs in it ends."""
+        if self not in self.keeper.lanes:
+            return
+        self.keeper.lanes.remove(self)
+        self.keeper.unwatch(self.control.fileno())
+        self.control.close()
+        f.close_all(self.stream.fds)
+        self.kill_live()
+        base, coming, self.base, self.coming = self.base, self.coming, None, None
+        self.keeper.discard_if_unused(base)
+        self.keeper.discard_if_unused(coming)
+        if self is self.keeper.main:
+            for lane in list(self.keeper.lanes):
+                lane.close()
+
+    # --- the interpreter
+
+    def adopt(self, live, base):
+        self.live = live
+        self.keeper.watch(live.sock.fileno(), self.on_message)
+        self.keeper.watch(live.line.fileno(), self.on_host_call)
+        self.keeper.watch(live.process.fd, self.on_death)
+        live.sock.settimeout(0)
+        live.line.settimeout(0)
+        old, self.base = self.base, base
+        if base is not None:
+            self.changed_at = base.after_call
+            self.calls = max(self.calls, base.after_call)
+        if old is not base:
+            self.keeper.discard_if_unused(old)
+
+    def is_dirty(self):
+        """Calls have changed the state since the checkpoint that a restore goes back to."""
+        return self.base is None or self.changed_at > self.base.after_call
+
+    def kill_live(self, spare=()):
+        """Ends the interpreter and all that came from it; says how many other processes."""
+        live, self.live = self.live, None
+        self.awaited = None
+        if live is None:
+            return 0
+        self.unwatch(live)
+        alone = len(self.keeper.lanes) <= 1 and self.keeper.facts.get("subreaper")
+        adopter = self.keeper.pid if alone else None
+        ended = kill_family(live.process, self.keeper.known().union(spare), adopter)
+        wait_for_end(live.process)
+        live.process.reap()
+        live.close()
+        return ended
+
+    def unwatch(self, live):
+        for fd in (live.sock.fileno(), live.line.fileno(), live.process.fd):
+            self.keeper.unwatch(fd)
+
+    def start_call(self, kind, request, body, prefix, fds):
+        timeout_ms, grace_ms, flags, _ = prefix
+        self.calls += 1
+        call = Call(self.calls, request, timeout_ms, grace_ms)
+        try:
+            f.send_message(self.live.sock, kind, flags, request, call.nonce, body, fds)
+        except OSError:
+            self.call = call
+            self.lose("its channel does not take requests")
+            return
+        self.call = call
+
+    def on_message(self):
+        try:
+            message = f.receive_message(self.live.sock, MSG_DONTWAIT)
+        except f.Broken:
+            self.count_dropped()
+            return
+        except OSError:
+            return
+        if message is None:
+            if self.live_is_dead():
+                self.on_death()
+            else:
+                self.lose("the code closed the session's channel")
+            return
+        kind, bits, request, nonce, body, fds, _ = message
+        if not self.accept(kind, bits, request, nonce, body, fds):
+            f.close_all(fds)
+            self.count_dropped()
+
+    def accept(self, kind, bits, request, nonce, body, fds):
+        """Believes a message only when it fits the call that runs, or the checkpoint awaited."""
+        call = self.call
+        if kind & ~f.SPILLED == f.RESULT:
+            if call is None or request != call.request or nonce != call.nonce:
+                return False
+            if len(fds) != (1 if kind & f.SPILLED else 0):
+                return False
+            self.on_result(bits, body, fds, kind & f.SPILLED)
+            return True
+        awaited = self.awaited
+        if kind in (f.TAKEN, f.NOT_TAKEN) and awaited and awaited[:2] == (nonce, request):
+            self.awaited = None
+            if kind == f.TAKEN and len(fds) == 1:
+                self.on_taken(fds[0], awaited[2])
+                return True
+            f.close_all(fds)
+            self.no_checkpoint(reason_in(body))
+            return True
+        return False
+
+    def count_dropped(self):
+        call = self.call
+        if call is not None:
+            call.dropped += 1
+            if call.dropped > MAX_DROPPED:
+                self.lose("it flooded the session's channel")
+
+    def on_result(self, bits, body, fds, spilled):
+        call = self.call
+        if call.step and bits & f.THREADS_LEFT:
+            # It was told to stop, and threads that it started run on: then it has not stopped.
+            f.close_all(fds)
+            self.lose("threads that it started did not stop")
+            return
+        self.call = None
+        self.idle_deaths = 0
+        if bits & f.FORKING:
+            self.awaited = (call.nonce, call.request, call.number)
+        if not bits & f.UNCHANGED:
+            self.changed_at = call.number
+        flags = (f.INTERRUPTED if call.step else 0) | (f.NO_WAY_BACK if self.no_way_back else 0)
+        data = bytes([flags]) + body
+        self.send(f.RESULT | spilled, call.request, data, fds)
+        f.close_all(fds)
+
+    def on_host_call(self):
+        """A function of the host: passed on with the number of the call it belongs to."""
+        try:
+            message = f.receive_message(self.live.line, MSG_DONTWAIT)
+        except (f.Broken, OSError):
+            self.count_dropped()
+            return
+        if message is None:
+            self.keeper.unwatch(self.live.line.fileno())
+            return
+        kind, _, request, nonce, body, fds, _ = message
+        call = self.call
+        fits = (
+            call is not None and kind & ~f.SPILLED == f.HOST_CALL and request == call.request
+            and nonce == call.nonce and len(fds) == (1 if kind & f.SPILLED else 0)
+            and call.host_calls < MAX_HOST_CALLS
+        )
+        if fits:
+            call.host_calls += 1
+            self.send(kind, request, body, fds)
+        else:
+            self.count_dropped()
+        f.close_all(fds)
+
+    # --- checkpoints of this lane
+
+    def ask_for_checkpoint(self):
+        nonce = int.from_bytes(urandom(8), "little")
+        request = nonce & 0xFFFFFFFF
+        self.awaited = (nonce, request, self.calls)
+        try:
+            f.send_message(self.live.sock, f.FORK, 0, request, nonce)
+        except OSError:
+            self.awaited = None
+
+    def on_taken(self, fd, number):
+        sock = socket(fileno=fd)
+        try:
+            if sock.getsockopt(SOL_SOCKET, SO_TYPE) != SOCK_SEQPACKET:
+                raise OSError
+        except OSError:
+            sock.close()
+            self.no_checkpoint("the interpreter handed over something else")
+            return
+        parent = self.base
+        if parent is not None and not parent.names and parent is not self.keeper.root:
+            parent = parent.parent
+        sock.settimeout(READY_SECONDS)
+        checkpoint = self.keeper.add_checkpoint(sock, parent)
+        checkpoint.after_call = number
+        self.coming = checkpoint
+        self.keeper.watch(sock.fileno(), lambda: self.keeper_hears(checkpoint))
+
+    def keeper_hears(self, checkpoint):
+        if checkpoint.process is not None or not checkpoint.hear(self.keeper.known()):
+            self.checkpoint_gone(checkpoint)
+            return
+        if self.coming is not checkpoint:
+            return
+        old, self.base, self.coming = self.base, checkpoint, None
+        self.no_way_back = ""
+        if self.keeper.root is None:
+            self.keeper.root = checkpoint
+        wanted, self.wanted = self.wanted, []
+        for request, name in wanted:
+            orders.give_name(self, request, name, checkpoint)
+        if old is not checkpoint:
+            self.keeper.discard_if_unused(old)
+
+    def checkpoint_gone(self, checkpoint):
+        """A frozen interpreter died: killed by the cell, or for want of memory."""
+        for lane in self.keeper.lanes:
+            if lane.coming is checkpoint:
+                lane.coming = None
+                lane.no_checkpoint("the checkpoint ended at once")
+            if lane.base is checkpoint:
+                lane.base = checkpoint.parent or self.keeper.root
+        if self.keeper.root is checkpoint:
+            self.keeper.root = None
+        for lane in self.keeper.lanes:
+            if lane.base is checkpoint:
+                lane.base = None
+        for other in self.keeper.checkpoints.values():
+            if other.parent is checkpoint:
+                other.parent = checkpoint.parent
+        self.keeper.discard(checkpoint)
+
+    def no_checkpoint(self, reason):
+        self.no_way_back = reason
+        wanted, self.wanted = self.wanted, []
+        for request, _ in wanted:
+            self.refuse(request, "no checkpoint could be taken: " + reason)
+
+    # --- ends that the interpreter did not choose
+
+    def live_is_dead(self):
+        watcher = poll()
+        watcher.register(self.live.process.fd, POLLIN)
+        return bool(watcher.poll(DYING_MS))
+
+    def on_death(self):
+        """The process is gone, by its own doing or by a signal."""
+        self.drain()
+        if self.live is None:
+            return
+        code, signal = self.live.process.end()
+        if self.call is None:
+            self.idle_deaths += 1
+        if signal is not None:
+            why = "the interpreter was ended by signal %d" % signal
+        elif code is not None:
+            why = "the interpreter exited with code %d" % code
+        else:
+            why = "the interpreter ended"
+        self.lose(why, {"exit": code, "signal": signal})
+
+    def drain(self):
+        """What it has said already still counts: an answer, a checkpoint."""
+        for _ in range(64):
+            try:
+                message = f.receive_message(self.live.sock, MSG_DONTWAIT)
+            except f.Broken:
+                continue
+            except OSError as error:
+                return error.errno == EAGAIN
+            if message is None:
+                return False
+            kind, bits, request, nonce, body, fds, _ = message
+            if not self.accept(kind, bits, request, nonce, body, fds):
+                f.close_all(fds)
+            if self.live is None:
+                return False
+        return True
+
+    def lose(self, why, more=None):
+        """The call, if one runs, ends here; the interpreter goes back to its last checkpoint."""
+        call, self.call = self.call, None
+        self.hear_coming()
+        ended = self.kill_live()
+        facts = {"why": why, "processes_ended": ended}
+        facts.update(more or {})
+        if call is not None and call.why:
+            facts["stopped"] = call.why
+        facts.update(self.go_back())
+        if call is not None:
+            self.tell(f.ENDED, call.request, facts)
+        else:
+            self.tell(f.NOTE, 0, facts)
+        for request, _ in self.wanted:
+            self.refuse(request, "the interpreter ended")
+        self.wanted = []
+        if self.live is None:
+            self.close()
+        self.keeper.orphans()
+
+    def hear_coming(self):
+        """A checkpoint that was ordered before this is the one to go back to: wait for it."""
+        until = monotonic() + READY_SECONDS
+        while self.awaited is not None and self.live is not None and monotonic() < until:
+            watcher = poll()
+            watcher.register(self.live.sock.fileno(), POLLIN)
+            if not watcher.poll(int(READY_SECONDS * 1000)) or not self.drain():
+                break
+        self.awaited = None
+        coming = self.coming
+        if coming is not None:
+            self.keeper_hears(coming)
+
+    def go_back(self):
+        """A new interpreter out of the newest checkpoint that still works."""
+        if self.idle_deaths > MAX_IDLE_DEATHS:
+            return {"restored": False, "lost": "it ended too often while idle"}
+        dirty = self.is_dirty()
+        newest = candidate = self.base
+        while candidate is not None:
+            live = candidate.thaw(self.keeper.known())
+            if live is not None:
+                facts = {
+                    "restored": True, "checkpoint": candidate.number,
+                    "after_call": candidate.after_call,
+                    "calls_lost": candidate is not newest or dirty,
+                    "threads_lost": max(0, candidate.facts.get("threads", 1) - 1),
+                    "channels_lost": candidate.facts.get("channels", 0),
+                }
+                if self.no_way_back:
+                    facts["no_newer_checkpoint"] = self.no_way_back
+                self.adopt(live, candidate)
+                self.no_way_back = ""
+                return facts
+            broken, candidate = candidate, candidate.parent
+            self.checkpoint_gone(broken)
+        return {"restored": False, "lost": "no checkpoint is left"}
+
+    # --- time
+
+    def check_time(self):
+        call = self.call
+        if call is None or call.due is None or monotonic() < call.due:
+            return
+        if not call.why:
+            call.why = "timeout"
+        self.press(call)
+
+    def press(self, call):
+        """The ladder: an interrupt, one for its whole process group, then the end."""
+        call.step += 1
+        if call.step == 1:
+            self.live.process.signal(SIGINT)
+        elif call.step == 2:
+            orders.signal_group(self.live.process.pid, SIGINT)
+        else:
+            self.lose("it did not stop when interrupted")
+            return
+        call.due = monotonic() + call.grace / 2
+
+
+def reason_in(body):
+    try:
+        text = loads(body).get("error") if len(body) < 4096 else None
+        return text[:200] if isinstance(text, str) else "no reason was given"
+    except (ValueError, AttributeError):
+        return "no reason was given"
+
+
+def wait_for_end(process, seconds=5.0):
+    watcher = poll()
+    watcher.register(process.fd, POLLIN)
+    watcher.poll(int(seconds * 1000))

@@ -1,0 +1,61 @@
+"""Tells calls that can't change anything: after those, the last checkpoint is still good.
+
+The test is on the syntax, and on the exact types of the names that are read. Whatever is in doubt
+counts as a change.
+"""
+
+import _ast as a
+import builtins
+
+SAFE_VALUES = (int, float, complex, str, bytes, bool, type(None))
+SAFE_CALLS = {"print": builtins.print, "len": builtins.len, "abs": builtins.abs}
+INNER = (
+    a.BinOp, a.UnaryOp, a.BoolOp, a.Compare, a.IfExp, a.JoinedStr, a.FormattedValue,
+    a.operator, a.unaryop, a.boolop, a.cmpop, a.Load,
+)
+MAX_NODES = 200
+
+
+def changes_nothing(tree, namespace):
+    if not tree.body:
+        return True
+    if len(tree.body) > 4:
+        return False
+    pending, seen = [], 0
+    for statement in tree.body:
+        if not isinstance(statement, a.Expr):
+            return False
+        pending.append(statement.value)
+    while pending:
+        node = pending.pop()
+        seen += 1
+        if seen > MAX_NODES or not is_safe(node, namespace, pending):
+            return False
+    return True
+
+
+def is_safe(node, namespace, pending):
+    if isinstance(node, a.Constant):
+        return True
+    if isinstance(node, a.Name):
+        return node.id in namespace and type(namespace[node.id]) in SAFE_VALUES
+    if isinstance(node, a.Call):
+        if node.keywords or not isinstance(node.func, a.Name) or not is_builtin(node.func.id, namespace):
+            return False
+        pending.extend(node.args)
+        return True
+    if isinstance(node, INNER):
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                pending.extend(value)
+            elif isinstance(value, a.AST):
+                pending.append(value)
+        return True
+    return False
+
+
+def is_builtin(name, namespace):
+    """The builtin itself, neither shadowed nor replaced."""
+    real = SAFE_CALLS.get(name)
+    return real is not None and name not in namespace and getattr(builtins, name, None) is real

@@ -1,0 +1,151 @@
+"""Bounded text of any object: never the repr of the whole of something large."""
+
+MAX_DEPTH = 40
+
+
+class Full(Exception):
+    """The bound is reached."""
+
+
+class BoundedRepr:
+    """repr() of the built-in types, piece by piece, up to a number of characters.
+
+    Small values read exactly as repr() gives them. Objects of other types are asked for their own
+    repr only when `foreign` says so.
+    """
+
+    def __init__(self, limit, foreign=None, max_items=None):
+        self.limit = limit
+        self.left = limit
+        self.parts = []
+        self.foreign = foreign
+        self.max_items = max_items
+
+    def text(self, value):
+        """(text, True when something was left out)"""
+        try:
+            self.add(value, 0, ())
+        except Full:
+            return "".join(self.parts) + "...", True
+        return "".join(self.parts), False
+
+    def put(self, text):
+        if len(text) > self.left:
+            self.parts.append(text[: self.left])
+            self.left = 0
+            raise Full
+        self.parts.append(text)
+        self.left -= len(text)
+
+    def add(self, value, depth, above):
+        kind = type(value)
+        handler = HANDLERS.get(kind)
+        if handler is None:
+            self.put(self.foreign_text(value))
+        elif handler is add_leaf:
+            self.put(repr(value))
+        elif depth > MAX_DEPTH or any(value is one for one in above):
+            self.put({list: "[...]", dict: "{...}"}.get(kind, "(...)"))
+        else:
+            handler(self, value, depth, above)
+
+    def foreign_text(self, value):
+        if self.foreign is not None:
+            return self.foreign(value)
+        return "<%s object>" % type_name(type(value))
+
+    def add_all(self, items, depth, above):
+        first = True
+        for number, item in enumerate(items):
+            if not first:
+                self.put(", ")
+            if number == self.max_items:
+                self.put("...")
+                return
+            self.add(item, depth + 1, above)
+            first = False
+
+
+def add_leaf():
+    """Only a mark: types whose repr is short and their own."""
+
+
+def add_text(self, value, depth, above):
+    if len(value) > self.left:
+        self.put(repr(value[: self.left]))
+        raise Full
+    self.put(repr(value))
+
+
+def add_int(self, value, depth, above):
+    if value.bit_length() > 14000:  # beyond 4,300 digits int() refuses, and it is quadratic
+        self.put("<int of %d bits>" % value.bit_length())
+    else:
+        self.put(repr(value))
+
+
+def add_list(self, value, depth, above):
+    self.put("[")
+    self.add_all(value, depth, above + (value,))
+    self.put("]")
+
+
+def add_tuple(self, value, depth, above):
+    self.put("(")
+    self.add_all(value, depth, above + (value,))
+    self.put(",)" if len(value) == 1 else ")")
+
+
+def add_set(self, value, depth, above):
+    frozen = type(value) is frozenset
+    if not value:
+        self.put("frozenset()" if frozen else "set()")
+        return
+    self.put("frozenset({" if frozen else "{")
+    self.add_all(value, depth, above + (value,))
+    self.put("})" if frozen else "}")
+
+
+def add_dict(self, value, depth, above):
+    self.put("{")
+    above += (value,)
+    for number, (key, item) in enumerate(value.items()):
+        if number:
+            self.put(", ")
+        if number == self.max_items:
+            self.put("...")
+            break
+        self.add(key, depth + 1, above)
+        self.put(": ")
+        self.add(item, depth + 1, above)
+    self.put("}")
+
+
+HANDLERS = {
+    str: add_text, bytes: add_text, bytearray: add_text, int: add_int, list: add_list,
+    tuple: add_tuple, set: add_set, frozenset: add_set, dict: add_dict, bool: add_leaf,
+    float: add_leaf, complex: add_leaf, type(None): add_leaf, type(...): add_leaf,
+    type(NotImplemented): add_leaf, range: add_leaf,
+}
+
+
+def type_name(kind):
+    """The name of a type, by the type's own record and not by what a class claims."""
+    name = type.__dict__["__name__"].__get__(kind)
+    return name if len(name) <= 100 else name[:100]
+
+
+def own_repr(limit):
+    """Calls an object's own repr, and keeps no more of it than the bound."""
+
+    def text_of(value):
+        try:
+            text = repr(value)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            return "<%s whose repr raised %s>" % (type_name(type(value)), type_name(type(error)))
+        text = str.__add__(text, "")
+        return text if len(text) <= limit else text[:limit] + "..."
+
+    return text_of

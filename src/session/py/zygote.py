@@ -1,0 +1,91 @@
+"""The process that has everything loaded and forks a session for each control socket it is given."""
+
+import gc
+import sys
+from _socket import AF_UNIX, SOCK_STREAM, socket
+from posix import _exit, fork, getpid
+
+import frames as f
+from jsonio import dumps, loads
+
+NEW, SPAWNED = 1, 2  # the two frames on a zygote's socket
+
+
+def preload(names):
+    """Imports what sessions will want, so that they share it; says what could not be had."""
+    import answers  # noqa: F401  (pulls in variables)
+    import errors  # noqa: F401
+    import interpreter  # noqa: F401
+    import keeper  # noqa: F401
+    import linecache  # noqa: F401
+    import traceback  # noqa: F401
+
+    missing = []
+    for name in names:
+        try:
+            __import__(name)
+        except Exception as error:
+            missing.append("%s: %s" % (name, type(error).__name__))
+    gc.collect()
+    gc.freeze()
+    return missing
+
+
+def become_keeper(descriptor):
+    """This process becomes the keeper of one session."""
+    preload(())
+    import keeper
+
+    keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, descriptor))
+    _exit(0)
+
+
+def serve(descriptor, names):
+    """Forks a keeper for each NEW frame; its descriptor is the session's control socket."""
+    sock = socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
+    missing = preload(names)
+    f.send_frame(sock, SPAWNED, 0, dumps({
+        "pid": getpid(), "missing": missing, "python": sys.version.split()[0]}))
+    stream = f.Stream(sock)
+    while stream.fill():
+        while True:
+            frame = stream.next()
+            if frame is None:
+                break
+            spawn(sock, stream, frame)
+        reap()
+    _exit(0)
+
+
+def spawn(sock, stream, frame):
+    kind, request, body = frame
+    if kind != NEW:
+        raise f.Broken("a zygote knows one frame")
+    options = loads(body or b"{}")
+    control = stream.take_fds(1)[0]
+    try:
+        pid = fork()
+    except OSError as error:
+        f.close_all([control])
+        f.send_frame(sock, SPAWNED, request, dumps({"error": "fork: %s" % error.strerror}))
+        return
+    if pid == 0:
+        sock.close()
+        import keeper
+
+        try:
+            keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, control), options.get("start"))
+        finally:
+            _exit(1)
+    f.close_all([control])
+    f.send_frame(sock, SPAWNED, request, dumps({"pid": pid}))
+
+
+def reap():
+    from posix import WNOHANG, waitpid
+
+    try:
+        while waitpid(-1, WNOHANG)[0]:
+            pass
+    except OSError:
+        pass

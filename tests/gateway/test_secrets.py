@@ -1,0 +1,239 @@
+"""Credentials that never enter: put in for their host alone, told and masked everywhere else."""
+import base64
+import json
+import os
+import secrets
+import urllib.parse
+
+import harness
+import names
+
+API, PORT = "api.harbor.test", names.RECORDER_TLS
+
+
+class SecretCase(harness.GatewayTest):
+    def setUp(self):
+        super().setUp()
+        self.value = f"sk-{secrets.token_hex(20)}/+=&x"
+        self.env_of_caller = {"REAL_KEY": self.value}
+        self.policy = ["--allow-domain", "*.harbor.test", "--secret",
+                       f"KEY=env:REAL_KEY@{API}:{PORT},{API}"]
+
+    def shell(self, text, policy=None, **how):
+        return self.cell(policy or self.policy, ["sh", "-c", text], env=self.env_of_caller, **how)
+
+    def recorded(self, path):
+        found = [json.loads(line) for line in self.log("requests.log").splitlines()]
+        return [one for one in found if f"{path} " in one["line"] or f"{path}?" in one["line"]]
+
+    def path(self, name):
+        return f"/{name}-{os.path.basename(self.top)}"
+
+    def assert_kept(self, ended):
+        """The value is nowhere in what came out of the cell."""
+        text = json.dumps(ended.result) + ended.said
+        for spelling in (self.value, json.dumps(self.value)[1:-1], urllib.parse.quote(self.value),
+                         base64.b64encode(self.value.encode()).decode()[:-4]):
+            self.assertNotIn(spelling, text)
+
+
+class Replaced(SecretCase):
+    def test_cell_has_a_placeholder_and_the_host_the_value(self):
+        path = self.path("header")
+        ended = self.shell('echo "$KEY"; curl -sSf -o /dev/null -H "Authorization: Bearer $KEY" '
+                           f"https://{API}:{PORT}{path}")
+        self.assert_works(ended)
+        self.assertRegex(ended.out, r"^caisson_KEY_[0-9a-f]{32}\n$")
+        self.assertIn(f"Authorization: Bearer {self.value}\r\n", self.recorded(path)[0]["head"])
+        self.assert_kept(ended)
+
+    def test_basic_credentials_are_put_in_too(self):
+        path = self.path("basic")
+        ended = self.shell(f'curl -sSf -o /dev/null -u "me:$KEY" https://{API}:{PORT}{path}')
+        self.assert_works(ended)
+        right = base64.b64encode(f"me:{self.value}".encode()).decode()
+        self.assertIn(f"Authorization: Basic {right}\r\n", self.recorded(path)[0]["head"])
+
+    def test_several_headers_are_put_in(self):
+        path = self.path("several")
+        ended = self.shell('curl -sSf -o /dev/null -H "X-Api-Key: $KEY" -H "X-Two: a${KEY}b$KEY" '
+                           f"https://{API}:{PORT}{path}")
+        self.assert_works(ended)
+        head = self.recorded(path)[0]["head"]
+        self.assertIn(f"X-Api-Key: {self.value}\r\n", head)
+        self.assertIn(f"X-Two: a{self.value}b{self.value}\r\n", head)
+
+    def test_body_and_address_are_put_in_only_when_asked_for(self):
+        path = self.path("body")
+        send = f"curl -sS -o /dev/null -w '%{{http_code}}' -d \"key=$KEY\" https://{API}:{PORT}{path}"
+        ended = self.shell(send)
+        self.assertEqual(ended.out, "403", ended)
+        self.assertEqual([one["body"] for one in self.recorded(path) if one["body"]], [])
+        policy = ["--secret", f"KEY=env:REAL_KEY@{API}:{PORT};body;url", "--allow-domain", API]
+        self.assert_works(self.shell(send, policy), "200")
+        self.assertIn(self.value, urllib.parse.unquote(self.recorded(path)[-1]["body"]))
+        path = self.path("url")
+        ended = self.shell(f'curl -sSf -o /dev/null "https://{API}:{PORT}{path}?key=$KEY"', policy)
+        self.assert_works(ended)
+        self.assertIn(self.value, urllib.parse.unquote(self.recorded(path)[0]["line"]))
+
+    def test_long_body_with_the_placeholder_far_inside_is_put_in(self):
+        path = self.path("long")
+        policy = ["--secret", f"KEY=env:REAL_KEY@{API}:{PORT};body", "--allow-domain", API]
+        ended = self.shell("{ head -c 300000 /dev/zero; printf %s \"$KEY\"; head -c 300000 /dev/zero; "
+                           f"}} | curl -sSf -o /dev/null -T - https://{API}:{PORT}{path}", policy)
+        self.assert_works(ended)
+        self.assertEqual(self.recorded(path)[0]["size"], 600000 + len(self.value))
+
+    def test_value_of_a_file_is_put_in(self):
+        path, kept = self.path("file"), os.path.join(self.top, "key")
+        with open(kept, "w", encoding="utf-8") as out:
+            out.write(self.value + "\n")
+        os.chown(kept, self.uid, self.uid)
+        os.chmod(kept, 0o600)
+        policy = ["--secret", f"KEY=file:{kept}@{API}:{PORT}", "--allow-domain", API]
+        ended = self.shell('curl -sSf -o /dev/null -H "Authorization: Bearer $KEY" '
+                           f"https://{API}:{PORT}{path}", policy)
+        self.assert_works(ended)
+        self.assertIn(self.value, self.recorded(path)[0]["head"])
+
+    def test_grpc_metadata_is_put_in(self):
+        policy = ["--allow-domain", "rpc.harbor.test", "--secret",
+                  f"KEY=env:REAL_KEY@rpc.harbor.test:{names.GRPC}"]
+        ended = self.shell(f"{harness.PYTHON} {harness.INSIDE}/grpc_call.py "
+                           f'rpc.harbor.test:{names.GRPC} tls "Bearer $KEY"', policy)
+        self.assert_works(ended)
+        self.assertIn(f"Bearer {self.value}", self.log("grpc.log"))
+
+
+class Refused(SecretCase):
+    def refuse(self, text, path, policy=None):
+        ended = self.shell(text, policy)
+        self.assertEqual(self.recorded(path), [], ended)
+        self.assert_kept(ended)
+        self.assertTrue(ended.denials, ended)
+        self.assertIn("KEY", json.dumps(ended.denials), ended)
+        return ended
+
+    def test_placeholder_for_another_host_is_refused_and_told(self):
+        for url in (f"http://www.harbor.test:{names.RECORDER}", f"http://{API}:{names.RECORDER}"):
+            with self.subTest(url=url):
+                path = self.path("elsewhere")
+                ended = self.refuse("curl -sS -w '%{http_code}' -o /dev/null -H "
+                                    f'"Authorization: Bearer $KEY" {url}{path}', path)
+                self.assertEqual(ended.out, "403")
+
+    def test_placeholder_in_the_body_for_another_host_is_refused(self):
+        path = self.path("posted")
+        ended = self.shell("{ head -c 100000 /dev/zero; printf %s \"$KEY\"; head -c 9 /dev/zero; } | "
+                           f"curl -sS -T - http://www.harbor.test:{names.RECORDER}{path}")
+        self.assertEqual([one for one in self.recorded(path) if one["size"] > 100000], [])
+        self.assertTrue(ended.denials, ended)
+
+    def test_placeholder_on_a_raw_connection_is_refused(self):
+        ended = self.shell(f"printf %s \"$KEY\" | {harness.PYTHON} {harness.INSIDE}/raw.py "
+                           f"www.harbor.test {names.ECHO} --end")
+        self.assertNotIn("caisson_KEY", ended.out)
+        self.assertTrue(ended.denials, ended)
+
+    def test_placeholder_in_a_look_up_is_refused(self):
+        ended = self.shell("curl -sS -m 5 http://$(printf %s \"$KEY\" | tr _ -).harbor.test/; "
+                           "curl -sS -m 5 http://$KEY.harbor.test/; true")
+        self.assertNotIn("caisson_KEY", self.log("dns.log"))
+        self.assertTrue(ended.denials, ended)
+
+    def test_headers_that_servers_repeat_have_no_place_for_it(self):
+        for name in ("User-Agent", "Referer", "Origin"):
+            with self.subTest(name=name):
+                path = self.path("repeat")
+                self.refuse(f"curl -sS -H \"{name}: $KEY\" https://{API}:{PORT}{path}", path)
+
+    def test_value_that_is_not_there_is_an_error(self):
+        ended = self.cell(self.policy, ["true"])
+        self.assertEqual(ended.code, 125)
+        self.assertIn("REAL_KEY", ended.said + str(ended.result.get("error")))
+
+    def test_host_that_may_have_it_has_no_tunnel(self):
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{API}:{names.ECHO}"]
+        ended = self.shell(f"printf x | {harness.PYTHON} {harness.INSIDE}/raw.py {API} {names.ECHO} "
+                           "--end", policy)
+        self.assertEqual(ended.out, "", ended)
+        self.assertTrue(ended.denials, ended)
+
+
+class Masked(SecretCase):
+    """The recorder gives back the whole request: what comes back must not have the value."""
+
+    def test_echo_in_a_body_is_masked(self):
+        path = self.path("echo")
+        ended = self.shell(f'curl -sSf -H "Authorization: Bearer $KEY" https://{API}:{PORT}{path}')
+        self.assert_works(ended)
+        self.assertEqual(len(self.recorded(path)), 1)
+        self.assertIn("Bearer caisson_KEY_", ended.out)
+        self.assert_kept(ended)
+
+    def test_echo_in_a_header_is_masked(self):
+        ended = self.shell(f'curl -sSf -i -H "Authorization: Bearer $KEY" https://{API}/account')
+        self.assert_works(ended)
+        self.assertRegex(ended.out.lower(), r"x-seen: bearer caisson_key_")
+        self.assertIn("you sent Bearer caisson_KEY", ended.out)
+        self.assert_kept(ended)
+
+    def test_echo_in_base64_is_masked(self):
+        ended = self.shell(f'curl -sSf -i -u "me:$KEY" https://{API}/account')
+        self.assert_works(ended)
+        self.assert_kept(ended)
+
+    def test_echo_byte_by_byte_is_masked(self):
+        """A chunk border between any two bytes of the value."""
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{API}:{names.CHUNKED_TLS}"]
+        ended = self.shell(f'curl -sSf -H "X-Say: <$KEY>" https://{API}:{names.CHUNKED_TLS}/', policy)
+        self.assert_works(ended)
+        self.assertRegex(ended.out, r"^<caisson_KEY_[0-9a-f]{32}\**>$")
+
+    def test_length_still_holds(self):
+        ended = self.shell('curl -sSf -D /tmp/head -o /tmp/body -H "X-A: $KEY" '
+                           f"https://{API}:{PORT}{self.path('length')} && "
+                           "grep -i content-length /tmp/head; wc -c < /tmp/body")
+        self.assert_works(ended)
+        told = ended.out.split()
+        if len(told) == 3:  # with a length of its own, it must be the right one
+            self.assertEqual(told[1], told[2])
+
+
+class NowhereInTheCell(SecretCase):
+    def test_value_is_not_in_any_file_or_process_of_the_cell(self):
+        ended = self.script([*self.policy, "--mount", f"{self.needle()}:/needle"], "search.py",
+                            "/needle", env=self.env_of_caller)
+        self.assert_works(ended)
+        found = json.loads(ended.out)
+        self.assertEqual(found["places"], [])
+        self.assertGreater(found["looked at"], 10)
+        self.assertEqual(found["control"], True)
+
+    def needle(self):
+        """The value with every byte shifted by one: the search itself must not be a place."""
+        path = os.path.join(self.top, "needle")
+        with open(path, "wb") as out:
+            out.write(bytes(byte + 1 for byte in self.value.encode()))
+        os.chmod(path, 0o644)
+        return path
+
+    def test_value_is_not_in_the_environment_or_words_of_caisson_either(self):
+        running = self.start(self.policy, ["sh", "-c", "echo up; read x; true"], env=self.env_of_caller)
+        self.assertEqual(running.line(), "up")
+        pids = [running.child.pid, *self.children(running.child.pid)]
+        self.assertGreater(len(pids), 1)
+        for pid in pids:
+            for name in ("environ", "cmdline"):
+                with self.subTest(name=name, process=pids.index(pid)):
+                    with open(f"/proc/{pid}/{name}", "rb") as data:
+                        self.assertNotIn(self.value.encode(), data.read())
+        self.assertEqual(running.finish(), 0)
+
+    def test_record_does_not_have_it(self):
+        self.shell(f'curl -sS -H "Authorization: Bearer $KEY" https://{API}:{PORT}/')
+        for folder, _folders, files in os.walk(self.top):
+            for name in files:
+                with open(os.path.join(folder, name), "rb") as data:
+                    self.assertNotIn(self.value.encode(), data.read(), name)

@@ -1,0 +1,180 @@
+"""Much at once, slow peers, dead peers: nobody else waits, and memory stays bounded."""
+import concurrent.futures
+import json
+import os
+import signal
+import time
+
+import harness
+import names
+import servers
+from harness import INSIDE, PYTHON
+
+WWW = ["--allow-domain", "www.harbor.test"]
+MOST_MEMORY = 32 << 10  # KiB, of the gateway at its peak
+
+
+class GatewayProcess:
+    """The gateway of a running cell: the child of caisson that is in the host's network."""
+
+    def __init__(self, test, running):
+        own = os.readlink("/proc/self/ns/net")
+        found = [pid for pid in test.children(running.child.pid)
+                 if os.readlink(f"/proc/{pid}/ns/net") == own]
+        test.assertEqual(len(found), 1, "one gateway")
+        self.pid = found[0]
+
+    def status(self, name):
+        with open(f"/proc/{self.pid}/status", encoding="utf-8") as lines:
+            return next(line.split()[1] for line in lines if line.startswith(name + ":"))
+
+    def is_alive(self):
+        return os.path.exists(f"/proc/{self.pid}")
+
+
+class Load(harness.GatewayTest):
+    def begin(self, command, flags=()):
+        running = self.start([*WWW, *flags], command)
+        return running, GatewayProcess(self, running)
+
+    def fetch_beside(self, others, seconds):
+        """Fetches four megabytes in the cell of `others`, which say a line first."""
+        running, gateway = self.begin(["sh", "-c", f"{others} & read up; {self.FETCH}; echo done; "
+                                       "kill %1; read more"])
+        self.assertTrue(running.line())
+        began = time.monotonic()
+        digest = running.ask("go")
+        took = time.monotonic() - began
+        self.assertIn(self.digest("bytes"), digest, running.err)
+        self.assertLess(took, seconds)
+        self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
+
+    FETCH = "curl -sSf -o /tmp/got http://www.harbor.test/bytes && sha256sum < /tmp/got"
+
+    def test_byte_a_second_stops_nobody(self):
+        self.fetch_beside(f"{PYTHON} {INSIDE}/trickle.py www.harbor.test 80 100", 3)
+
+    def test_clients_that_never_read_stop_nobody(self):
+        self.fetch_beside(f"{PYTHON} {INSIDE}/deaf.py www.harbor.test 50", 3)
+
+    def test_silent_server_stops_nobody(self):
+        silent = f"curl -sS http://www.harbor.test:{names.SILENT}/"
+        self.fetch_beside(f"(echo up; for i in 1 2 3 4 5; do {silent} & done; wait)", 3)
+
+    def test_name_server_that_is_silent_stops_nobody(self):
+        flags = ["--allow-domain", "silent.harbor.test"]
+        running, _gateway = self.begin(
+            ["sh", "-c", "curl -sS -o /dev/null -w 'silent %{http_code}\\n' "
+             f"http://silent.harbor.test/ & {self.FETCH}; wait"], flags)
+        began = time.monotonic()
+        self.assertIn(self.digest("bytes"), running.line())
+        self.assertLess(time.monotonic() - began, 3)
+        self.assertEqual(running.line(), "silent 504")
+        self.assertLess(time.monotonic() - began, 15)
+
+    def test_a_thousand_connections_at_once(self):
+        running, gateway = self.begin(
+            ["sh", "-c", f"read go; {PYTHON} {INSIDE}/many.py www.harbor.test {names.ECHO} 1000; "
+             "read more"], ["--files", "4096", "--connections", "2000"])
+        counts = json.loads(running.ask("go"))
+        self.assertEqual(counts, {"at once": 1000, "afterwards": "works"})
+        self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
+
+    def test_clients_that_go_away_leave_nothing(self):
+        running, gateway = self.begin(["sh", "-c", f"{PYTHON} {INSIDE}/abort.py www.harbor.test 80 "
+                                       f"1000; {self.FETCH}; read more"])
+        self.assertEqual(running.line(), "gone")
+        self.assertIn(self.digest("bytes"), running.line())
+        self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
+        deadline = time.monotonic() + 5
+        while len(os.listdir(f"/proc/{gateway.pid}/fd")) > 30:
+            self.assertLess(time.monotonic(), deadline, os.listdir(f"/proc/{gateway.pid}/fd"))
+            time.sleep(0.05)
+
+    def test_two_thousand_requests_of_one_connection(self):
+        urls = "http://www.harbor.test/repos/[1-2000]"
+        ended = self.cell(["--allow-domain", "www.harbor.test"],
+                          ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} ", urls])
+        self.assertEqual(ended.out, "404 " * 2000)
+        self.assertEqual(ended.usage["connections"], 1)
+
+    def test_twenty_cells_at_once(self):
+        def one(_):
+            return self.cell(WWW, ["curl", "-sSf", "https://www.harbor.test/text"])
+        with concurrent.futures.ThreadPoolExecutor(20) as pool:
+            for ended in pool.map(one, range(20)):
+                self.assert_works(ended, harness.TEXT)
+
+
+class Gigabyte(harness.GatewayTest):
+    """A gigabyte of zeros: every byte right, the gateway no larger than its bound."""
+
+    def download(self, flags, url, size=servers.SPARSE_SIZE):
+        running = self.start(flags, ["sh", "-c", f"read go; curl -sSf -r 0-{size - 1} {url} | "
+                                     f"{PYTHON} {INSIDE}/zeros.py; read more"])
+        gateway = GatewayProcess(self, running)
+        self.assertEqual(running.ask("go"), str(size), running.err)
+        self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
+
+    def test_over_http(self):
+        self.download(WWW, "http://www.harbor.test/sparse")
+
+    def test_through_a_tunnel(self):
+        self.download(WWW, "https://www.harbor.test/sparse")
+
+    def test_where_tls_is_ended(self):
+        self.download(["--allow-request", "GET https://www.harbor.test/*"],
+                      "https://www.harbor.test/sparse")
+
+    def test_upload_of_it(self):
+        running = self.start(WWW, ["sh", "-c", "read go; head -c 1000000000 /dev/zero | curl -sSf -T - "
+                                   "http://www.harbor.test/take; read more"])
+        gateway = GatewayProcess(self, running)
+        self.assertIn('"size": 1000000000', running.ask("go"))
+        self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
+
+
+class Life(harness.GatewayTest):
+    def begin(self):
+        running = self.start(WWW, ["sh", "-c", "echo up; read x; true"])
+        self.assertEqual(running.line(), "up")
+        return running, GatewayProcess(self, running)
+
+    def wait_gone(self, gateway):
+        deadline = time.monotonic() + 5
+        while gateway.is_alive():
+            self.assertLess(time.monotonic(), deadline, "the gateway outlives its cell")
+            time.sleep(0.01)
+
+    def test_gateway_ends_with_its_cell(self):
+        running, gateway = self.begin()
+        self.assertEqual(running.finish(), 0)
+        self.wait_gone(gateway)
+
+    def test_gateway_ends_with_a_caisson_that_is_killed(self):
+        running, gateway = self.begin()
+        running.child.send_signal(signal.SIGKILL)
+        self.wait_gone(gateway)
+
+    def test_gateway_is_confined(self):
+        _running, gateway = self.begin()
+        self.assertEqual(gateway.status("Seccomp"), "2")
+        self.assertEqual(gateway.status("NoNewPrivs"), "1")
+        self.assertEqual(int(gateway.status("CapEff"), 16), 0)
+        self.assertEqual(int(gateway.status("CapPrm"), 16), 0)
+
+    def test_cell_without_network_has_no_gateway(self):
+        running = self.start([], ["sh", "-c", "echo up; read x; true"])
+        self.assertEqual(running.line(), "up")
+        own = os.readlink("/proc/self/ns/net")
+        here = [pid for pid in self.children(running.child.pid)
+                if os.readlink(f"/proc/{pid}/ns/net") == own]
+        self.assertEqual(here, [])
+
+    def test_cell_whose_gateway_is_killed_reaches_nothing(self):
+        running = self.start(WWW, ["sh", "-c", "while read url; do curl -s -m 3 -o /dev/null -w "
+                                   "'%{http_code}\\n' $url || true; done"])
+        self.assertEqual(running.ask("http://www.harbor.test/text"), "200")
+        os.kill(GatewayProcess(self, running).pid, signal.SIGKILL)
+        self.assertEqual(running.ask("http://www.harbor.test/text"), "000")
+        self.assertEqual(running.ask(f"http://{names.FAR}/text"), "000")
