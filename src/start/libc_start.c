@@ -49,23 +49,29 @@ extern HIDDEN char __ehdr_start[];
 static const Elf64_Relr* relative;
 static size_t relative_count;
 
-static void relocate_word(Elf64_Addr* word, _Bool late) {
-  _Bool is_late = (char*)word >= __late_start && (char*)word < __late_end;
-  if (is_late == late) *word += (Elf64_Addr)__ehdr_start;
+// The late words are one stretch of memory, and the entries are in the order of addresses: most of
+// them are passed over 63 at a time.
+static _Bool is_late(const Elf64_Addr* word) {
+  return (const char*)word >= __late_start && (const char*)word < __late_end;
 }
 
 // DT_RELR: an even entry is the address of a word, an odd one a map of the 63 words behind the last.
 static void relocate(_Bool late) {
+  const Elf64_Addr base = (Elf64_Addr)__ehdr_start;
   Elf64_Addr* word = NULL;
   for (size_t i = 0; i < relative_count; ++i) {
     Elf64_Relr entry = relative[i];
     if ((entry & 1) == 0) {
       word = (Elf64_Addr*)(__ehdr_start + entry);
-      relocate_word(word++, late);
+      if (is_late(word) == late) *word += base;
+      ++word;
       continue;
     }
-    for (size_t bit = 0; (entry >>= 1) != 0; ++bit)
-      if (entry & 1) relocate_word(word + bit, late);
+    _Bool first = is_late(word), last = is_late(word + 62);
+    for (Elf64_Relr map = first == last && first != late ? 0 : entry >> 1; map; map &= map - 1) {
+      Elf64_Addr* one = word + __builtin_ctzll(map);
+      if (first == last || is_late(one) == late) *one += base;
+    }
     word += 63;
   }
 }
