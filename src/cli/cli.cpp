@@ -18,7 +18,7 @@ namespace caisson {
 int report(const Error& error) {
   std::string text = "caisson: " + printable(error.what) + "\n";
   if (!error.hint.empty()) text += "hint: " + printable(error.hint) + "\n";
-  write_all(STDERR_FILENO, text);
+  talk(text);
   return kOwnError;
 }
 
@@ -74,7 +74,7 @@ int run_cli(int argc, char** argv) {
   ProcessStart start = describe_start(argc, argv, environ);
   std::vector<std::string> words(argv + (argc > 0), argv + argc);
   if (words.empty()) {
-    write_all(STDERR_FILENO, kHelp);
+    talk(kHelp);
     return kOwnError;
   }
   std::string command = words[0];

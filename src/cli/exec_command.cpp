@@ -69,9 +69,7 @@ class Execution {
     for (const Grant& grant : job_.policy.grants)
       say(fmt::format("granted: {} ({})", grant_name(grant.kind), grant.reason));
   }
-  void say(const std::string& line) const {
-    write_all(STDERR_FILENO, "caisson: " + printable(line) + "\n");
-  }
+  void say(const std::string& line) const { talk("caisson: " + printable(line) + "\n"); }
 
   // cgroup v2 in a login session: systemd's user manager gives a scope of our own for the asking.
   // When it doesn't, the plan says what can't be limited.
@@ -201,7 +199,7 @@ class Execution {
       return;  // the exit code tells
     std::string text = fmt::format("caisson: {}\n", printable(outcome.reason));
     if (!outcome.hint.empty()) text += fmt::format("hint: {}\n", printable(outcome.hint));
-    write_all(STDERR_FILENO, text);
+    talk(text);
   }
 
   int setup_error(const Error& error) {
@@ -217,7 +215,7 @@ class Execution {
       if (!phase.name.starts_with(' ')) total += phase.milliseconds;
     }
     text += fmt::format("{:8.3f} ms  in all, since main()\n", total);
-    write_all(STDERR_FILENO, text);
+    talk(text);
   }
 
   Job job_;

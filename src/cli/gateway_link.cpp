@@ -134,15 +134,15 @@ Result<ControlFrame> GatewayLink::next_frame(int patience_ms) {
 Result<std::string> GatewayLink::await_certificate() {
   ControlFrame frame = TRY(next_frame(kPatienceMs));
   if (frame.type == static_cast<char>(ControlType::kCertificate)) return frame.body;
-  return Error::plain(fmt::format("the gateway did not start: {}",
-                                  printable(frame.body.substr(0, kMostText))));
+  return Error::plain(
+      fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
 }
 
 Result<void> GatewayLink::await_ready() {
   ControlFrame frame = TRY(next_frame(kPatienceMs));
   if (frame.type == static_cast<char>(ControlType::kReady)) return {};
-  return Error::plain(fmt::format("the gateway did not start: {}",
-                                  printable(frame.body.substr(0, kMostText))));
+  return Error::plain(
+      fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
 }
 
 // What the socket has now. False: it is at its end.
@@ -181,15 +181,15 @@ void GatewayLink::take_denial(const std::string& text) {
   std::string protocol = text_of(*said, "protocol"), reason = text_of(*said, "reason");
   if (!protocol.empty()) where = protocol + " " + where;
   if (talk_.denials_fd >= 0)
-    write_all(talk_.denials_fd, json::serialize(json::object{
-                                    {"denied", true},
-                                    {"rule", text_of(*said, "rule")},
-                                    {"host", host},
-                                    {"port", port},
-                                    {"protocol", protocol},
-                                    {"reason", reason},
-                                    {"how_to_allow", text_of(*said, "how_to_allow")}}) +
-                                    "\n");
+    write_all(talk_.denials_fd,
+              json::serialize(json::object{{"denied", true},
+                                           {"rule", text_of(*said, "rule")},
+                                           {"host", host},
+                                           {"port", port},
+                                           {"protocol", protocol},
+                                           {"reason", reason},
+                                           {"how_to_allow", text_of(*said, "how_to_allow")}}) +
+                  "\n");
   if (told_.denials.size() >= kMostDenials) {
     ++told_.denials_cut;
     return;
@@ -237,7 +237,8 @@ void GatewayLink::apply_rules(std::string_view line) {
   if (over_) return;
   std::string frame = control_frame(ControlType::kRules, rules_json(*texts));
   for (size_t sent = 0; sent < frame.size();) {
-    ssize_t now = ::send(process_->control(), frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
+    ssize_t now =
+        ::send(process_->control(), frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
     if (now <= 0) return;
     sent += static_cast<size_t>(now);
   }

@@ -1,5 +1,5 @@
-// Between one execution and the gateway of its cell: starts it, waits for it, takes its denials, and
-// passes new rules on.
+// Between one execution and the gateway of its cell: starts it, waits for it, takes its denials,
+// and passes new rules on.
 #pragma once
 
 #include <functional>

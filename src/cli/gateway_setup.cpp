@@ -24,9 +24,9 @@ Result<std::string> secret_value(const SecretSpec& spec, const Job& job) {
   if (spec.source == SecretSource::kEnvironment) {
     auto found = job.caller.environment.find(spec.from);
     if (found == job.caller.environment.end())
-      return Error::plain(fmt::format("--secret {}: {} is not set here", spec.name, spec.from),
-                          fmt::format("export {}=…, or name a file: {}=file:PATH@host", spec.from,
-                                      spec.name));
+      return Error::plain(
+          fmt::format("--secret {}: {} is not set here", spec.name, spec.from),
+          fmt::format("export {}=…, or name a file: {}=file:PATH@host", spec.from, spec.name));
     return check_secret_value(spec, found->second);
   }
   std::string path = spec.from;
@@ -62,7 +62,8 @@ std::vector<IpAddress> own_addresses() {
       ::memcpy(address.bytes.data(), &reinterpret_cast<sockaddr_in*>(one->ifa_addr)->sin_addr, 4);
     } else if (one->ifa_addr->sa_family == AF_INET6) {
       address.is_v6 = true;
-      ::memcpy(address.bytes.data(), &reinterpret_cast<sockaddr_in6*>(one->ifa_addr)->sin6_addr, 16);
+      ::memcpy(address.bytes.data(), &reinterpret_cast<sockaddr_in6*>(one->ifa_addr)->sin6_addr,
+               16);
     } else {
       continue;
     }

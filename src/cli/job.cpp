@@ -16,9 +16,9 @@ namespace {
 
 constexpr size_t kMostPolicyBytes = 1 << 20;
 
-constexpr std::string_view kOtherFlags[] = {"--policy", "--json-output", "--json",
-                                            "--dry-run", "--timing", "--verbose",
-                                            "--help", "--control-fd", "--denials-fd"};
+constexpr std::string_view kOtherFlags[] = {"--policy",  "--json-output", "--json",
+                                            "--dry-run", "--timing",      "--verbose",
+                                            "--help",    "--control-fd",  "--denials-fd"};
 
 // A descriptor that the caller left open for us, beyond the three that everybody has.
 Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {

@@ -27,9 +27,7 @@ namespace {
 
 constexpr int kBroken = 1;
 
-void say(const std::string& line) {
-  write_all(STDERR_FILENO, "caisson: " + printable(line) + "\n");
-}
+void say(const std::string& line) { talk("caisson: " + printable(line) + "\n"); }
 
 std::optional<size_t> terminal_width() {
   winsize size{};

@@ -1,9 +1,11 @@
 #include "cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/unique_fd.h"
 #include "cli/cli.h"
 
 namespace caisson {
@@ -21,6 +23,25 @@ bool write_all(int fd, std::string_view text) {
     }
   }
   return true;
+}
+
+// A terminal that nobody reads (a program flooded it, its window is stopped) would hold us here for
+// ever. Opened anew, so that what others have of it keeps its mode.
+void talk(std::string_view text) {
+  constexpr int kPatienceMs = 1000;
+  if (!::isatty(STDERR_FILENO)) {
+    write_all(STDERR_FILENO, text);
+    return;
+  }
+  UniqueFd own{::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (!own) return;
+  while (!text.empty()) {
+    ssize_t written = ::write(own.get(), text.data(), text.size());
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+    pollfd ready{own.get(), POLLOUT, 0};
+    if (written < 0 && ((errno != EAGAIN && errno != EINTR) || ::poll(&ready, 1, kPatienceMs) <= 0))
+      return;
+  }
 }
 
 int print(std::string_view text) {

@@ -71,9 +71,8 @@ json::object usage_json(const Usage& usage) {
 
 // Control bytes are six characters each in JSON: output that is mostly those would grow sixfold.
 static bool reads_as_text(const std::string& bytes) {
-  auto escaped = std::ranges::count_if(bytes, [](unsigned char c) {
-    return c < 0x20 && c != '\n' && c != '\r' && c != '\t';
-  });
+  auto escaped = std::ranges::count_if(
+      bytes, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r' && c != '\t'; });
   return static_cast<size_t>(escaped) <= bytes.size() / 4 && is_valid_utf8(bytes);
 }
 

@@ -1,5 +1,5 @@
-// The sockets that the cell's gateway listens on, made in the cell's network namespace and handed out:
-// what listens is outside, what connects is inside, and there is nothing between.
+// The sockets that the cell's gateway listens on, made in the cell's network namespace and handed
+// out: what listens is outside, what connects is inside, and there is nothing between.
 #include <errno.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
@@ -63,9 +63,9 @@ long make_sockets(const ChildProgram& program) {
   for (uint32_t i = 0; i < program.forward_count && result >= 0; ++i)
     result = keep(kHandoverForwardListener, bound_socket(SOCK_STREAM, program.forward_ports[i]));
   for (uint32_t i = 0; i < program.pool_sockets && result >= 0; ++i)
-    result = keep(kHandoverPoolSocket,
-                  sys_call(SYS_socket, long{AF_INET},
-                           long{SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, 0L));
+    result = keep(
+        kHandoverPoolSocket,
+        sys_call(SYS_socket, long{AF_INET}, long{SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, 0L));
   return result;
 }
 
@@ -119,8 +119,8 @@ bool means_not_here(long error) {
          error == -EAFNOSUPPORT || error == -ENOSYS;
 }
 
-// A kernel without nftables can't lead anybody anywhere: then there is no route either, so that what
-// does not use the proxies fails at once, and the supervisor is told.
+// A kernel without nftables can't lead anybody anywhere: then there is no route either, so that
+// what does not use the proxies fails at once, and the supervisor is told.
 long lead_to_gateway(ChildState& state) {
   const ChildProgram& program = *state.program;
   if (program.steering_size == 0) return 0;

@@ -165,7 +165,7 @@ static long mount_devpts(ChildState& state, const Step& step) {
   if (context < 0) return context;
   long result = set_option(context, "ptmxmode", "0666");
   if (result >= 0) result = set_option(context, "mode", "0620");
-  if (result >= 0)
+  if (result >= 0 && step.flags)
     result = set_option(context, "max", "64");  // they are counted for the whole host
   if (result < 0) {
     sys_call(SYS_close, context);
@@ -190,9 +190,9 @@ static long make_mask(ChildState& state, bool folder) {
   return result;
 }
 
-// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask: the one
-// that was made for it is kept for the next, since a clone that is thrown away waits for a grace
-// period. The plan ends with names that every kernel has.
+// /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask: the
+// one that was made for it is kept for the next, since a clone that is thrown away waits for a
+// grace period. The plan ends with names that every kernel has.
 static long mask(ChildState& state, const Step& step) {
   int& spare = step.a ? state.spare_folder_mask : state.spare_file_mask;
   if (spare < 0) {
@@ -210,8 +210,8 @@ static long mask(ChildState& state, const Step& step) {
 // A file that the cell's root holds, over one that came with a mount.
 static long cover(ChildState& state, const Step& step) {
   if (sys_call(SYS_faccessat, long{state.root_fd}, step.path, 0L) == -ENOENT) return 0;
-  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.other,
-                           long{kOpenTreeClone | kOpenTreeCloexec});
+  long mount_fd =
+      sys_call(kOpenTree, long{state.root_fd}, step.other, long{kOpenTreeClone | kOpenTreeCloexec});
   if (mount_fd < 0) return mount_fd;
   long result =
       set_attributes(mount_fd, kMountReadOnly | kMountNoSuid | kMountNoDev | kMountNoExec);

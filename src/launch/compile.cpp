@@ -178,8 +178,9 @@ class Compiler {
     init(StepKind::kProc, below_root(one.target)).a = mount_attributes(flags);
   }
   void mount(const MountDevpts& one) {
-    init(StepKind::kDevpts, below_root(one.target)).a =
-        mount_attributes({.no_exec = true, .devices = true});
+    Step& step = init(StepKind::kDevpts, below_root(one.target));
+    step.a = mount_attributes({.no_exec = true, .devices = true});
+    step.flags = control_enabled("pty-limit");
   }
   // Beside the other mounts, by the thread that makes the network, when there is one.
   void mount(const MaskPath& one) {

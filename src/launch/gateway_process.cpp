@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
@@ -9,7 +10,6 @@
 #include <linux/securebits.h>
 #include <poll.h>
 #include <signal.h>
-#include <grp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -43,7 +43,8 @@ bool keep_only(std::vector<int> keep) {
   unsigned next = 3;
   for (int fd : keep) {
     auto number = static_cast<unsigned>(fd);
-    if (number > next && sys_call(kernel::kCloseRange, long{next}, static_cast<long>(number - 1), 0L))
+    if (number > next &&
+        sys_call(kernel::kCloseRange, long{next}, static_cast<long>(number - 1), 0L))
       return false;
     next = std::max(next, number + 1);
   }

@@ -1,5 +1,5 @@
-// The process of a cell's gateway: beside the supervisor, on the host's network, and confined to it.
-// It parses what a cell sends, so it has nothing that a cell could want but the connections: no
+// The process of a cell's gateway: beside the supervisor, on the host's network, and confined to
+// it. It parses what a cell sends, so it has nothing that a cell could want but the connections: no
 // files, no capabilities, no other processes, and as root an id that owns nothing.
 #pragma once
 
@@ -15,13 +15,14 @@
 
 namespace caisson {
 
-// What the gateway's process runs, confined; the descriptors are its ends. Its value is its exit code.
+// What the gateway's process runs, confined; the descriptors are its ends. Its value is its exit
+// code.
 using GatewayMain = std::function<int(int control_fd, int cell_fd)>;
 
 struct GatewayStart {
   GatewayMain run;
-  std::vector<int> keep;       // further descriptors that it has: listeners of published ports
-  bool throwaway_id = false;   // started by root: it goes by a number that owns nothing
+  std::vector<int> keep;      // further descriptors that it has: listeners of published ports
+  bool throwaway_id = false;  // started by root: it goes by a number that owns nothing
   int landlock_abi = 0;
 };
 

@@ -100,7 +100,7 @@ BorrowedId::~BorrowedId() {
   if (::setresuid(0, 0, 0) != 0 || ::setresgid(0, 0, 0) != 0 ||
       ::setgroups(groups_.size(), groups_.data()) != 0)
     ::abort();
-  if (!death_signal_) return;
+  if (!death_signal_ || !control_enabled("callers-death-signal")) return;
   ::prctl(PR_SET_PDEATHSIG, death_signal_);
   if (::getppid() != parent_) ::kill(::getpid(), death_signal_);  // it died in between
 }

@@ -37,20 +37,16 @@ struct ProcMask {
 };
 // The last file and the last folder are ones that every kernel has (see mask() in the launch).
 constexpr ProcMask kProcMasks[] = {
-    {"acpi", true, false},        {"asound", true, false},
-    {"driver", true, false},      {"bus", true, false},
-    {"irq", true, false},         {"scsi", true, false},
-    {"fs", true, false},          {"kcore", false, true},
-    {"kmsg", false, true},        {"kpagecgroup", false, true},
-    {"kpagecount", false, true},  {"kpageflags", false, true},
-    {"pagetypeinfo", false, true}, {"slabinfo", false, true},
-    {"sysrq-trigger", false, true}, {"timer_list", false, true},
-    {"vmallocinfo", false, true}, {"diskstats", false, false},
-    {"interrupts", false, false}, {"kallsyms", false, false},
-    {"key-users", false, false},  {"keys", false, false},
-    {"locks", false, false},      {"modules", false, false},
-    {"partitions", false, false}, {"sched_debug", false, false},
-    {"schedstat", false, false},  {"cmdline", false, false},
+    {"acpi", true, false},         {"asound", true, false},       {"driver", true, false},
+    {"bus", true, false},          {"irq", true, false},          {"scsi", true, false},
+    {"fs", true, false},           {"kcore", false, true},        {"kmsg", false, true},
+    {"kpagecgroup", false, true},  {"kpagecount", false, true},   {"kpageflags", false, true},
+    {"pagetypeinfo", false, true}, {"slabinfo", false, true},     {"sysrq-trigger", false, true},
+    {"timer_list", false, true},   {"vmallocinfo", false, true},  {"diskstats", false, false},
+    {"interrupts", false, false},  {"kallsyms", false, false},    {"key-users", false, false},
+    {"keys", false, false},        {"locks", false, false},       {"modules", false, false},
+    {"partitions", false, false},  {"sched_debug", false, false}, {"schedstat", false, false},
+    {"cmdline", false, false},
 };
 
 class RootBuilder {

@@ -27,7 +27,8 @@ std::vector<std::string> texts_of(const std::vector<std::pair<std::string, Origi
                                   const char* field, Policy& policy) {
   std::set<std::string> texts;
   for (const auto& [text, origin] : said)
-    if (texts.insert(text).second) policy.origins.emplace_back(fmt::format("{}.{}", field, text), origin);
+    if (texts.insert(text).second)
+      policy.origins.emplace_back(fmt::format("{}.{}", field, text), origin);
   return {texts.begin(), texts.end()};
 }
 
@@ -54,10 +55,9 @@ Result<void> check_secret_names(const std::vector<SecretSpec>& secrets) {
 Result<void> check_whole(const Settings& said, const Policy& policy) {
   if (!policy.network.needs_gateway()) return {};
   if (policy.has(GrantKind::kHostNetwork))
-    return Error::plain(
-        fmt::format("{}: the host's network and rules for it exclude each other",
-                    said.allow_network.origin),
-        "leave out --allow-network, or the rules");
+    return Error::plain(fmt::format("{}: the host's network and rules for it exclude each other",
+                                    said.allow_network.origin),
+                        "leave out --allow-network, or the rules");
   if (policy.tier == Tier::kLandlock)
     return Error::plain("tier landlock has no network of its own to give rules to",
                         "use --tier process");

@@ -110,5 +110,26 @@ TEST(Orphan, T29_ControlACellThatIsOnlyHeldUpRuns) {
   EXPECT_TRUE(eventually([&] { return processes_with(marker).empty(); }));
 }
 
+// A caller that is to die with its own parent asks for that before it becomes caisson. For root's
+// cells caisson changes its ids for a moment, and the kernel forgets the wish with every such
+// change.
+TEST(Orphan, T29_TheCallersOwnParentDeathSignalHolds) {
+  // sh (the parent) starts caisson through a program that sets the signal, and is killed.
+  const std::string script =
+      "python3 -c 'import ctypes, os, sys; ctypes.CDLL(None).prctl(1, 9); "
+      "os.execv(sys.argv[1], sys.argv[1:])' \"$@\" & echo $!; wait";
+  Words line = Words{"/bin/sh", "-c", script, "sh"} +
+               exec_line({"/bin/sh", "-c", "echo up; exec sleep 600"});
+  Process parent(line);
+  ASSERT_TRUE(parent.wait_for_output("up\n"));
+  parent.send(SIGKILL);
+  Outcome outcome = parent.finish();
+  pid_t caisson = std::stoi(lines(outcome.out)[0]);
+  EXPECT_TRUE(eventually([&] {
+    std::string state = line_of(caisson, "State:");
+    return state.empty() || state.find("Z (") != std::string::npos;
+  }));
+}
+
 }  // namespace
 }  // namespace caisson::boundary

@@ -74,6 +74,24 @@ TEST(TerminalInput, T41_WithoutATerminalThereIsNone) {
   EXPECT_TRUE(worked(on_host_on(terminal, {"isatty", "0"})));
 }
 
+// The kernel counts terminals for the whole host: without a bound of its own a cell could use them
+// up.
+TEST(TerminalInput, T55_TerminalsRunOutInTheCellAndNotOnTheHost) {
+  Answer inside = in_cell({"ptys", "200"});
+  EXPECT_TRUE(refused_with(inside, {ENOSPC}));
+  EXPECT_LE(std::stol(inside.detail), 64);
+  EXPECT_TRUE(worked(in_cell({"ptys", "16"})));
+  EXPECT_TRUE(worked(on_host({"ptys", "200"})));
+}
+
+// Output that goes to a terminal waits for whoever looks at it; the time limit doesn't.
+TEST(TerminalInput, T56_ATerminalThatNobodyReadsDoesNotHoldTheTimeLimitUp) {
+  Terminal terminal;
+  Outcome outcome = run_cell({"yes"}, {"--tty", "--timeout", "1s"}, {.terminal = terminal.slave()});
+  EXPECT_FALSE(outcome.late);
+  EXPECT_EQ(outcome.code, 124);
+}
+
 TEST(TerminalInput, T21_T41_TheTerminalInsideIsCaissonsOwn) {
   Terminal terminal;
   EXPECT_TRUE(worked(in_cell_on(terminal, {"open-tty"}, {"--tty"})));

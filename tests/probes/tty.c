@@ -61,9 +61,25 @@ static int is_terminal(int argc, char** argv) {
   return 0;
 }
 
+// How many terminals of its own a process can open: the number is the kernel's for the whole host.
+static int open_many(int argc, char** argv) {
+  if (argc != 1) return PROBE_USAGE;
+  long most = number(argv[0]), opened = 0;
+  int error = 0;
+  while (opened < most && !error) {
+    if (open("/dev/ptmx", O_RDWR | O_NOCTTY) < 0)
+      error = errno;
+    else
+      ++opened;
+  }
+  detail("%ld", opened);
+  return error;
+}
+
 const struct Probe tty_probes[] = {{"tiocsti", type_into, "FD|PATH plain|wide TEXT"},
                                    {"tioclinux", console_request, "FD|PATH plain|wide"},
                                    {"tiocsctty", take_terminal, "FD|PATH"},
                                    {"open-tty", open_controlling, ""},
                                    {"isatty", is_terminal, "FD"},
+                                   {"ptys", open_many, "N"},
                                    {NULL, NULL, NULL}};

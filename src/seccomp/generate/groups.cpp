@@ -344,9 +344,7 @@ std::vector<Group> gateway_groups() {
                 fail(EPERM)),
        "fcntl"},
       {"readiness of sockets", allow_if({is_one_of(1, {FIONREAD, FIONBIO})}, fail(EPERM)), "ioctl"},
-      {"plain memory",
-       {{{{has_any_bit(2, PROT_EXEC)}, fail(EPERM)}}, kAllow},
-       "mmap mprotect"},
+      {"plain memory", {{{{has_any_bit(2, PROT_EXEC)}, fail(EPERM)}}, kAllow}, "mmap mprotect"},
       {"memory given back", always(kAllow), "munmap mremap madvise brk"},
       {"itself", always(kAllow),
        "exit exit_group getpid gettid futex getrandom clock_gettime gettimeofday sched_yield "

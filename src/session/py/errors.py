@@ -1,6 +1,6 @@
 """Exceptions as text: plain, bounded, without the frames of this code."""
 
-import sys
+import linecache
 
 MAX_TRACEBACK = 64 * 1024
 MAX_MESSAGE = 8 * 1024
@@ -25,10 +25,12 @@ def message_of(error):
 
 
 def name_of(kind):
-    module = getattr(kind, "__module__", "builtins")
-    name = getattr(kind, "__qualname__", "?")
-    return name if module in ("builtins", "__main__") or type(module) is not str else (
-        module + "." + name)
+    """A class's name by the class's own record: a metaclass may have made its attributes traps."""
+    module = type.__getattribute__(kind, "__module__")
+    name = type.__getattribute__(kind, "__qualname__")
+    if type(module) is not str or module in ("builtins", "__main__"):
+        return name
+    return module + "." + name
 
 
 def describe(error):
@@ -52,6 +54,12 @@ def traceback_of(error):
 
 
 def skip_ours(trace):
+    """The traceback from the cell's own frame on; what lies before it is this code and asyncio's."""
+    found = trace
+    while found is not None and not found.tb_frame.f_code.co_filename.startswith("<cell "):
+        found = found.tb_next
+    if found is not None:
+        return found
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS):
         trace = trace.tb_next
     return trace
@@ -95,13 +103,13 @@ class Sources:
         self.chars = 0
 
     def add(self, name, source):
-        linecache = sys.modules.get("linecache")
-        if linecache is None:
-            import linecache
-        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        cache = linecache.cache
+        if type(cache) is not dict:
+            return  # the cell has broken it; tracebacks will lack their lines
+        cache[name] = (len(source), None, source.splitlines(True), name)
+        self.chars += len(source) - self.kept.pop(name, 0)
         self.kept[name] = len(source)
-        self.chars += len(source)
         while self.chars > self.max_chars and len(self.kept) > 1:
             oldest = next(iter(self.kept))
             self.chars -= self.kept.pop(oldest)
-            linecache.cache.pop(oldest, None)
+            cache.pop(oldest, None)

@@ -12,6 +12,7 @@ from hostcalls import EarlyResult
 ONLY_AST, TOP_LEVEL_AWAIT = 0x400, 0x2000
 FUTURES = 0x1FE0000  # `from __future__ import ...` holds for the cells that follow
 CO_COROUTINE = 0x80
+settrace, setprofile = sys.settrace, sys.setprofile
 
 
 class Executor:
@@ -89,12 +90,13 @@ class Executor:
         last = None
         if tree.body and isinstance(tree.body[-1], Expr):
             last = Expression(tree.body.pop().value)
+        codes = []
         if tree.body:
-            self.evaluate(tree, name, "exec")
-        if last is None:
-            return
-        value = self.evaluate(last, name, "eval")
-        if value is not None and not source.rstrip().endswith(";"):
+            codes.append(self.compile(tree, name, "exec"))
+        if last is not None:
+            codes.append(self.compile(last, name, "eval"))
+        value = self.evaluate(codes)
+        if last is not None and value is not None and not source.rstrip().endswith(";"):
             answer["value"] = bundle_of(value)
             if "image/png" in answer["value"]:
                 collect_figures(self.displays, already=value)
@@ -112,12 +114,31 @@ class Executor:
         self.sources.add(name, source)
         return changed, compile(changed, name, "exec", flags, True)
 
-    def evaluate(self, tree, name, mode):
+    def compile(self, tree, name, mode):
         code = compile(tree, name, mode, TOP_LEVEL_AWAIT | self.flags, True)
         self.flags |= code.co_flags & FUTURES
-        if code.co_flags & CO_COROUTINE:
-            return self.wait_for(eval(code, self.namespace))
-        return eval(code, self.namespace)
+        return code
+
+    def evaluate(self, codes):
+        """Runs the parts of a cell; all of them inside the loop when one of them awaits."""
+        if any(code.co_flags & CO_COROUTINE for code in codes):
+            return self.wait_for(self.await_all(codes))
+        value = None
+        try:
+            for code in codes:
+                value = eval(code, self.namespace)
+        finally:
+            settrace(None)  # before any function of ours is called: it would be traced
+            setprofile(None)
+        return value
+
+    async def await_all(self, codes):
+        value = None
+        for code in codes:
+            value = eval(code, self.namespace)
+            if code.co_flags & CO_COROUTINE:
+                value = await value
+        return value
 
     def wait_for(self, coroutine):
         """Runs a cell that awaits; the loop lives on, with the tasks that the cell left in it."""

@@ -39,7 +39,9 @@ NO_CHECKPOINT = 1
 # flags of an interpreter's answer
 UNCHANGED, FORKING, THREADS_LEFT = 1, 2, 4
 # flags of a RESULT, set by the keeper
-INTERRUPTED, NO_WAY_BACK = 1, 2
+INTERRUPTED, NO_WAY_BACK, PROCESSES_ENDED = 1, 2, 4
+# exit code of an interpreter that found its socket gone
+CHANNEL_GONE = 97
 
 CONTROL_SPACE = CMSG_SPACE(4 * MAX_FDS) + CMSG_SPACE(12)
 INTS = [Struct("<%di" % n) for n in range(256)]

@@ -22,9 +22,13 @@ MAX_FINAL = 16 << 20
 class HostError(Exception):
     """The host refused or failed; its text says why."""
 
+    __module__ = "builtins"
+
 
 class EarlyResult(BaseException):
     """Ends a call with a result. Not an Exception, so `except Exception` lets it pass."""
+
+    __module__ = "builtins"
 
 
 class Early:

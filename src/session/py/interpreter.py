@@ -11,24 +11,26 @@ from _signal import signal as set_handler
 from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from _thread import _count as count_threads
 from fcntl import fcntl
-from posix import _exit, dup2, fork, fstat, getpid, listdir, setpgid, setsid, stat, urandom
+from posix import WNOHANG, _exit, dup2, fork, fstat, listdir, setpgid, setsid, stat, urandom, waitpid
 from posix import close as close_fd
 
 import frames as f
+from errors import describe, name_of
 from execute import Executor
 from hostcalls import Early, Line, Reserved, make_batch, make_function
 from jsonio import dumps, loads
 from magics import HOOK, Magics
-from streams import Streams
+from streams import Streams, high_number
 
-F_DUPFD_CLOEXEC, F_GETFD, F_SETFD = 1030, 1, 2
-HIGH_FD = 1000
+F_GETFD, F_SETFD = 1, 2
 getrecursionlimit, setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
 settrace, setprofile = sys.settrace, sys.setprofile
 
 
 class NoInput(EOFError):
     """Nobody can type into a session."""
+
+    __module__ = "builtins"
 
 
 def no_input(prompt=""):
@@ -47,6 +49,7 @@ class Interpreter:
         self.magics = Magics(self.namespace)
         self.executor = Executor(self.namespace, self.magics, self.early)
         self.streams = Streams()
+        self.checkpoints = []  # children that are checkpoints, to be collected when they end
         self.reserved = Reserved(self.namespace)
         self.add_functions(options)
         self.hidden = frozenset(self.namespace)
@@ -99,14 +102,19 @@ class Interpreter:
     def loop(self):
         while True:
             try:
-                message = f.receive_message(self.sock)
+                message = self.next_message()
                 if message is None:
-                    _exit(0)
+                    _exit(f.CHANNEL_GONE)
                 self.handle(*message[:6])
-            except OSError:
-                _exit(0)  # the cell closed the socket; the keeper has seen it
             except BaseException:
                 self.tidy()  # a signal handler of the cell raised between two calls
+
+    def next_message(self):
+        """None when the socket is gone: the keeper has ended, or the cell has closed it."""
+        try:
+            return f.receive_message(self.sock)
+        except OSError:
+            return None
 
     def handle(self, kind, flags, request, nonce, body, fds):
         if kind & f.SPILLED:
@@ -153,7 +161,9 @@ class Interpreter:
         except UnicodeDecodeError:
             answer = {"status": "error", "error": plain_error("the source is not UTF-8")}
         except BaseException as error:
-            answer["error"] = plain_error(type(error).__name__)
+            if not isinstance(error, KeyboardInterrupt):
+                answer["status"] = "error"
+            answer["error"] = plain_error(name_of(type(error)))
         finally:
             self.running = False
         self.tidy()
@@ -173,8 +183,6 @@ class Interpreter:
 
             answer, unchanged = answers.answer(self, kind, loads(body), fds)
         except BaseException as error:
-            from errors import describe
-
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
             answer = {"status": status, "error": describe(error)}
         finally:
@@ -208,6 +216,7 @@ class Interpreter:
     def take_checkpoint(self, request, nonce):
         ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
         ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+        threads = count_tasks()
         self.forking = True
         try:
             pid = fork()
@@ -218,14 +227,15 @@ class Interpreter:
             return
         self.forking = False
         if pid:
+            self.checkpoints = [one for one in self.checkpoints if not reaped(one)] + [pid]
             f.send_message(self.sock, f.TAKEN, 0, request, nonce, b"", [ours.fileno()])
             ours.close()
             theirs.close()
             return
         ours.close()
-        self.freeze(theirs)
+        self.freeze(theirs, threads)
 
-    def freeze(self, sock):
+    def freeze(self, sock, threads):
         """In the checkpoint: waits, and forks when told. Returns only in a child that is live."""
         old_mask = pthread_sigmask(SIG_BLOCK, valid_signals())
         for old in (self.sock, self.line.sock):
@@ -236,7 +246,7 @@ class Interpreter:
         except OSError:
             pass
         dead = let_go_of_channels(sock.fileno())
-        body = dumps({"threads": count_tasks(), "channels": dead})
+        body = dumps({"threads": threads, "channels": dead})
         f.send_message(sock, f.READY, 0, 0, 0, body)
         while True:
             message = f.receive_message(sock)
@@ -261,6 +271,7 @@ class Interpreter:
 
     def thaw(self, fds, mask):
         setsid()
+        self.checkpoints = []
         self.executor.forget_loop()
         reseed()
         pthread_sigmask(SIG_SETMASK, mask)
@@ -276,13 +287,7 @@ def make_main():
 
 
 def high_socket(sock):
-    """The socket on a high number, out of the way of code that closes everything it can count to."""
-    try:
-        high = fcntl(sock.fileno(), F_DUPFD_CLOEXEC, HIGH_FD)
-    except OSError:
-        return sock
-    sock.close()
-    return socket(fileno=high)
+    return socket(fileno=high_number(sock.detach()))
 
 
 def answer_bytes(answer):
@@ -299,7 +304,7 @@ def plain_error(text):
 
 def count_tasks():
     try:
-        return stat("/proc/%d/task" % getpid()).st_nlink - 2
+        return stat("/proc/self/task").st_nlink - 2
     except OSError:
         return 1
 
@@ -331,13 +336,20 @@ def let_go_of_channels(keep):
 
 
 def reap():
-    from posix import WNOHANG, waitpid
-
+    """In a checkpoint: collects the interpreters that came out of it and have ended."""
     try:
         while waitpid(-1, WNOHANG)[0]:
             pass
     except OSError:
         pass
+
+
+def reaped(pid):
+    """True when this child is dead and collected, by whomever."""
+    try:
+        return waitpid(pid, WNOHANG)[0] != 0
+    except OSError:
+        return True
 
 
 def reseed():

@@ -38,6 +38,8 @@ def make_shell(inside):
         found = None
         failed = None
 
+        system = InteractiveShell.system_raw  # system_piped would put a terminal between
+
         def showtraceback(self, *args, **kwargs):
             pass
 

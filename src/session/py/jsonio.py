@@ -48,6 +48,8 @@ def loads(data):
         raise ValueError("not JSON at character %s" % (stop.value,)) from None
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
+    except SystemError:  # the scanner found no json.decoder to make its error with
+        raise ValueError("not JSON") from None
     if end != len(text):
         raise ValueError("not JSON after character %d" % end)
     return value

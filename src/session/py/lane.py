@@ -10,7 +10,7 @@ from time import monotonic
 import frames as f
 import orders
 from jsonio import dumps, loads
-from processes import kill_family
+from processes import kill_descendants, kill_family, ticks_now
 
 MAX_DROPPED = 1000
 MAX_HOST_CALLS = 64
@@ -29,6 +29,7 @@ class Call:
         self.nonce = int.from_bytes(urandom(8), "little")
         self.grace = grace_ms / 1000 if grace_ms else DEFAULT_GRACE
         self.due = monotonic() + timeout_ms / 1000 if timeout_ms else None
+        self.started = ticks_now()
         self.step = 0  # 0 running, 1 interrupted, 2 its process group too
         self.why = ""
         self.host_calls = 0  # asked and not yet answered
@@ -140,13 +141,16 @@ class Lane:
         if live is None:
             return 0
         self.unwatch(live)
-        alone = len(self.keeper.lanes) <= 1 and self.keeper.facts.get("subreaper")
-        adopter = self.keeper.pid if alone else None
-        ended = kill_family(live.process, self.keeper.known().union(spare), adopter)
+        ended = kill_family(live.process, self.keeper.known().union(spare), self.adopter())
         wait_for_end(live.process)
         live.process.reap()
         live.close()
         return ended
+
+    def adopter(self):
+        """Orphans that the keeper took in are this lane's when there is no other."""
+        alone = len(self.keeper.lanes) <= 1 and self.keeper.facts.get("subreaper")
+        return self.keeper.pid if alone else None
 
     def unwatch(self, live):
         for fd in (live.sock.fileno(), live.line.fileno(), live.process.fd):
@@ -224,7 +228,12 @@ class Lane:
             self.awaited = (call.nonce, call.request, call.number)
         if not bits & f.UNCHANGED:
             self.changed_at = call.number
-        flags = (f.INTERRUPTED if call.step else 0) | (f.NO_WAY_BACK if self.no_way_back else 0)
+        flags = f.NO_WAY_BACK if self.no_way_back else 0
+        if call.step:
+            flags |= f.INTERRUPTED
+            pid, known = self.live.process.pid, self.keeper.known()
+            if kill_descendants(pid, known, self.adopter(), call.started):
+                flags |= f.PROCESSES_ENDED
         data = bytes([flags]) + body
         self.send(f.RESULT | spilled, call.request, data, fds)
         f.close_all(fds)
@@ -337,7 +346,9 @@ class Lane:
         code, signal = self.live.process.end()
         if self.call is None:
             self.idle_deaths += 1
-        if signal is not None:
+        if code == f.CHANNEL_GONE:
+            why = "the code closed the session's channel"
+        elif signal is not None:
             why = "the interpreter was ended by signal %d" % signal
         elif code is not None:
             why = "the interpreter exited with code %d" % code

@@ -15,6 +15,8 @@ BOMS = (
 class CannotLoad(ValueError):
     """What the file is, and why it can't become a value."""
 
+    __module__ = "builtins"
+
 
 def read_descriptor(fd):
     """The bytes of a regular file or memfd, from its start."""
@@ -119,11 +121,11 @@ def utf16_without_mark(data):
         return None
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     half = len(sample) // 2
-    if odd > half * 0.4 and even < half * 0.1:
-        return "utf-16-le"
-    if even > half * 0.4 and odd < half * 0.1:
-        return "utf-16-be"
-    return None
+    name = "utf-16-le" if odd > even else "utf-16-be"
+    if max(odd, even) < half * 0.4 or min(odd, even) > half * 0.1:
+        return None
+    text = str(sample, name, "replace")
+    return name if all(c >= " " or c in "\t\n\r\f" for c in text) else None
 
 
 def as_text(data, request, facts):
@@ -149,7 +151,7 @@ def as_json(data, request, facts):
     try:
         return loads(text)
     except ValueError as error:
-        raise CannotLoad("%s; load it as text to see it" % error) from None
+        raise CannotLoad("not JSON (%s); load it as text to see it" % error) from None
 
 
 def as_json_lines(data, request, facts):

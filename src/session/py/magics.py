@@ -18,6 +18,8 @@ PIP = (
 class MagicError(Exception):
     """A magic that does not exist, or was used wrongly."""
 
+    __module__ = "builtins"
+
 
 class Magics:
     def __init__(self, namespace):

@@ -21,6 +21,8 @@ LENGTH_END = re.compile(rb"\r?\nendstream|endstream")
 class PdfError(ValueError):
     """The file is not a PDF, or not one that can be read here."""
 
+    __module__ = "builtins"
+
 
 def extract(data):
     """(text, number of pages); pages are parted by form feeds."""

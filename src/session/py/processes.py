@@ -17,7 +17,9 @@ from posix import (
     waitpid,
 )
 from posix import open as open_fd
+from time import CLOCK_BOOTTIME, clock_gettime
 
+TICKS = os.sysconf("SC_CLK_TCK")
 P_PIDFD = getattr(os, "P_PIDFD", 3)
 ROUNDS = 30
 
@@ -80,7 +82,7 @@ def read_stat(pid):
 
 
 def table():
-    """{pid: (parent, session)} of every process that can be seen, zombies left out."""
+    """{pid: (parent, session, start in ticks)} of every process in sight, zombies left out."""
     found = {}
     try:
         names = listdir("/proc")
@@ -94,20 +96,20 @@ def table():
             continue
         fields = text[text.rindex(b")") + 2:].split()
         if fields[0] not in (b"Z", b"X"):
-            found[int(name)] = (int(fields[1]), int(fields[3]))
+            found[int(name)] = (int(fields[1]), int(fields[3]), int(fields[19]))
     return found
 
 
-def family(root, adopter, spared, processes):
+def family(root, adopter, spared, processes, own):
     """The pids below `root`, those of its login session that lost their parent, and those that the
     adopter (the session's subreaper, or None) took in. Never a process that the keeper itself
     comes from, nor the first one: a wrong number here would end what is not ours."""
-    never = ancestors(getpid(), processes) | spared | {0, 1}
+    never = ancestors(own, processes) | spared | {0, 1}
     members = {root} - never
     grown = bool(members)
     while grown:
         grown = False
-        for pid, (parent, session) in processes.items():
+        for pid, (parent, session, _) in processes.items():
             if pid in members or pid in never:
                 continue
             if parent in members or session == root or (adopter is not None and parent == adopter):
@@ -121,28 +123,40 @@ def ancestors(pid, processes):
     found = set()
     while pid > 0 and pid not in found:
         found.add(pid)
-        pid = processes.get(pid, (0, 0))[0]
+        pid = processes.get(pid, (0, 0, 0))[0]
     return found
 
 
 def kill_family(process, spared, adopter=None):
-    """Stops everything first, so that nothing forks away under the killing. Returns how many
-    besides the process itself were ended."""
-    spared = frozenset(spared) | {getpid()}
-    root = process.pid
+    """Ends a process and all that came from it; returns how many besides itself."""
     process.signal(SIGSTOP)
+    ended = kill_descendants(process.pid, spared, adopter, 0)
+    process.signal(SIGKILL)
+    return ended
+
+
+def kill_descendants(root, spared, adopter, since):
+    """Ends what came from a process and started at or after a tick. Stops everything first, so that
+    nothing forks away under the killing."""
+    own = getpid()
     victims = set()
     for _ in range(ROUNDS):
-        new = family(root, adopter, spared, table()) - victims - {root}
+        processes = table()
+        new = {pid for pid in family(root, adopter, frozenset(spared), processes, own)
+               if pid != root and pid not in victims and processes[pid][2] >= since}
         if not new:
             break
         for pid in new:
             send(pid, SIGSTOP)
         victims |= new
-    process.signal(SIGKILL)
     for pid in victims:
         send(pid, SIGKILL)
     return len(victims)
+
+
+def ticks_now():
+    """The clock by which the kernel tells when a process started."""
+    return int(clock_gettime(CLOCK_BOOTTIME) * TICKS)
 
 
 def send(pid, number):

@@ -29,6 +29,8 @@ MODULE, FUNCTION = type(sys), type(lambda: 0)
 class BadSnapshot(ValueError):
     """The file is not a snapshot, or not whole."""
 
+    __module__ = "builtins"
+
 
 class TooLarge(Exception):
     """More than the bound that was given."""
@@ -115,7 +117,8 @@ def encode(inside, name, most):
 
 
 def is_own_definition(value, name):
-    return isinstance(value, (FUNCTION, type)) and getattr(value, "__module__", "") == "__main__"
+    return (isinstance(value, (FUNCTION, type)) and value.__module__ == "__main__"
+            and value.__qualname__ == name)
 
 
 def find_definition(sources, name):

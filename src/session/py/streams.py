@@ -9,15 +9,17 @@ import sys
 from _io import BufferedWriter, FileIO, TextIOWrapper
 from _thread import _count as count_threads
 from _thread import get_ident
+from fcntl import fcntl
 from posix import O_CLOEXEC, O_RDWR, close, dup2
 from posix import open as open_fd
+
+F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
 
 
 class Streams:
     def __init__(self):
-        self.null = open_fd("/dev/null", O_RDWR | O_CLOEXEC)
-        for fd in (0, 1, 2):
-            dup2(self.null, fd)
+        self.null = -1
+        self.to_null()
         self.flush_libc = None
         self.modules_seen = len(sys.modules)
         self.out = make_stream(1, "<stdout>")
@@ -26,6 +28,18 @@ class Streams:
         stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
         sys.stdin = sys.__stdin__ = stdin
         flush_before_children(self)
+
+    def to_null(self):
+        """Descriptors 0 to 2 on /dev/null, which is kept open where a cell is unlikely to close it."""
+        try:
+            for fd in (1, 2, 0):
+                dup2(self.null, fd)
+        except OSError:
+            low = open_fd("/dev/null", O_RDWR | O_CLOEXEC)
+            for fd in (1, 2, 0):
+                if fd != low:
+                    dup2(low, fd)
+            self.null = high_number(low)
 
     def put_back(self):
         """What a cell did to sys.stdout ends with the cell."""
@@ -52,9 +66,7 @@ class Streams:
             if stream is not self.out and stream is not self.err:
                 quietly(getattr(stream, "flush", None))
         self.flush()
-        dup2(self.null, 1)
-        dup2(self.null, 2)
-        dup2(self.null, 0)
+        self.to_null()
         self.put_back()
         self.flush()  # what a broken pipe left in a buffer goes nowhere
 
@@ -77,6 +89,17 @@ class Streams:
                 self.flush_libc = lambda: libc.fflush(None)
             except Exception:
                 self.flush_libc = lambda: None
+
+
+def high_number(fd):
+    """The descriptor on a number out of the way of code that closes all it can count to."""
+    try:
+        high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD)
+    except OSError:
+        return fd
+    if fd > 2:
+        close(fd)
+    return high
 
 
 def is_foreign_extension(module):

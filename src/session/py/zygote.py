@@ -16,6 +16,7 @@ def preload(names):
     import answers  # noqa: F401  (pulls in variables)
     import errors  # noqa: F401
     import interpreter  # noqa: F401
+    import json.decoder  # noqa: F401  (the C scanner takes its exception from there)
     import keeper  # noqa: F401
     import linecache  # noqa: F401
     import traceback  # noqa: F401
@@ -47,13 +48,15 @@ def serve(descriptor, names):
     f.send_frame(sock, SPAWNED, 0, dumps({
         "pid": getpid(), "missing": missing, "python": sys.version.split()[0]}))
     stream = f.Stream(sock)
-    while stream.fill():
-        while True:
+    try:
+        while stream.fill():
             frame = stream.next()
-            if frame is None:
-                break
-            spawn(sock, stream, frame)
-        reap()
+            while frame is not None:
+                spawn(sock, stream, frame)
+                frame = stream.next()
+            reap()
+    except (OSError, f.Broken):
+        pass  # the host is gone, or speaks another language
     _exit(0)
 
 
