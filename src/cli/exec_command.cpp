@@ -88,7 +88,7 @@ class Execution {
     if (!job_.policy.network.needs_gateway() || job_.flags.dry_run) return {};
     GatewayTalk talk{job_.flags.control_fd, job_.flags.denials_fd,
                      [this](const std::string& line) { say(line); }};
-    gateway_ = TRY(GatewayLink::start(job_, std::move(talk)));
+    gateway_ = TRY(GatewayLink::start(job_, start_, std::move(talk)));
     return {};
   }
 

@@ -94,7 +94,8 @@ std::string rules_json(const RuleTexts& rules) {
 
 }  // namespace
 
-Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, GatewayTalk talk) {
+Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, const ProcessStart& process,
+                                                        GatewayTalk talk) {
   GatewaySetup setup = TRY(set_up_gateway(job));
   std::unique_ptr<GatewayLink> link(new GatewayLink);
   link->talk_ = std::move(talk);
@@ -107,6 +108,8 @@ Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, GatewayTalk ta
   start.keep = setup.config.publish_listeners;
   start.throwaway_id = job.facts.may_map_ids;
   start.landlock_abi = job.facts.landlock_abi;
+  start.wipe_start = process.words_start;
+  start.wipe_size = process.words_size;
   link->process_.emplace(TRY(GatewayProcess::start(std::move(start))));
   wipe_secrets(setup.config, job);
   std::string ca = job.policy.network.ends_tls() ? TRY(link->await_certificate()) : "";

@@ -26,7 +26,8 @@ class GatewayLink {
  public:
   // Starts the process. The job's secrets are read here and wiped once the gateway has them; the
   // job's facts get what the gateway made for the cell.
-  static Result<std::unique_ptr<GatewayLink>> start(Job& job, GatewayTalk talk);
+  static Result<std::unique_ptr<GatewayLink>> start(Job& job, const ProcessStart& process,
+                                                    GatewayTalk talk);
   ~GatewayLink();
 
   UniqueFd cell_end() { return process_->take_cell_end(); }

@@ -21,8 +21,8 @@ Task<> serve_counted(Core& core, const std::function<Task<>(Socket)>& serve, Soc
 void turn_away(Core& core, Socket client) {
   client.reset();
   core.deny({false, "connection cap", "the cell has as many connections open as it may",
-             "--max-connections with a larger number"},
-            "", 0, "tcp");
+             "--connections with a larger number"},
+            "any host", 0, "tcp");
 }
 
 }  // namespace

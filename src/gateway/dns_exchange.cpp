@@ -100,7 +100,8 @@ Task<std::optional<DnsReply>> ask_dns_server(Loop& loop, Deadlines& deadlines, E
   for (int strays = 0; strays < kMaxStrays;) {
     Moved got = socket.try_read(packet);
     if (got.would_block()) {
-      if (co_await socket.readable() != 0) co_return std::nullopt;
+      // An aborted datagram socket is readable and has nothing to read.
+      if (co_await socket.readable() != 0 || deadline.passed()) co_return std::nullopt;
       continue;
     }
     if (got.error || deadline.passed()) co_return std::nullopt;

@@ -61,7 +61,7 @@ std::optional<ExchangeEnd> HttpExchange::end_of(RelayEnd end) {
 
 void HttpExchange::deny_budget() {
   core_.deny({false, "byte budget", "the cell's byte budget is spent",
-              "--upload-budget or --download-budget with a larger number"},
+              "--upload-limit or --download-limit with a larger number"},
              request_.where, "http");
 }
 

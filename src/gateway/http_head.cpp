@@ -23,7 +23,8 @@ bool is_token(std::string_view text) {
 
 bool is_value_char(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
-bool is_target_char(unsigned char c) { return c > 0x20 && c < 0x7f; }
+// A fragment is never sent; who reads one may cut the path there.
+bool is_target_char(unsigned char c) { return c > 0x20 && c < 0x7f && c != '#'; }
 
 std::optional<int> minor_of(std::string_view version) {
   if (version == "HTTP/1.1") return 1;
@@ -99,7 +100,7 @@ Result<void> parse_request_line(std::string_view line, HttpHead& head) {
   std::optional<int> minor = minor_of(line.substr(last + 1));
   if (!minor) return Error::plain("a version other than HTTP/1.0 and HTTP/1.1");
   if (!is_token(method) || method.size() > 32) return Error::plain("a method that isn't one");
-  if (target.empty() || !std::ranges::all_of(target, is_target_char))
+  if (!is_request_target(target))
     return Error::plain("a request target that isn't one");
   head.method = method;
   head.target = target;
@@ -195,6 +196,10 @@ BodyFrame response_body(const HttpHead& head, std::string_view request_method) {
   if (!length) return {Framing::kUntilEnd, 0};
   uint64_t bytes = parse_length(*length).value_or(0);
   return {bytes ? Framing::kLength : Framing::kNone, bytes};
+}
+
+bool is_request_target(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_target_char);
 }
 
 bool keeps_alive(const HttpHead& head) {

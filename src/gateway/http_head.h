@@ -54,6 +54,9 @@ struct BodyFrame {
 BodyFrame request_body(const HttpHead& head);
 BodyFrame response_body(const HttpHead& head, std::string_view request_method);
 
+// Printable ASCII without spaces, not empty.
+bool is_request_target(std::string_view text);
+
 // Whether the sender of this head means to go on afterwards.
 bool keeps_alive(const HttpHead& head);
 

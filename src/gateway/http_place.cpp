@@ -14,7 +14,7 @@ PlacedRequest mismatch(std::string_view what, const HostPort& told, const HostPo
                   fmt::format("the {} names {}, the connection was made to {}", what, told.text(),
                               where.text()),
                   ""};
-  return {.mismatch = std::move(verdict)};
+  return {.mismatch = std::move(verdict), .where = where};
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct PlacedRequest {
   std::optional<HttpRequest> request;
   std::string malformed;            // one line: 400
   std::optional<Verdict> mismatch;  // it names another host than the connection was made to: 403
+  HostPort where;                   // of a mismatch: whom the connection was made to
 };
 PlacedRequest place_request(HttpHead head, const HttpDoor& door);
 

@@ -68,18 +68,17 @@ Task<HttpSession::Next> HttpSession::answer_and_close(std::string text) {
   co_return Next::kClose;
 }
 
-Task<HttpSession::Next> HttpSession::refuse_mismatch(const Verdict& verdict,
+Task<HttpSession::Next> HttpSession::refuse_mismatch(const PlacedRequest& placed,
                                                      const std::string& method) {
-  HostPort where = door_.asked.value_or(HostPort{});
-  core_.deny(verdict, where, "http");
-  ToldDenial denial{verdict, where.host.text(), where.port, "http"};
+  core_.deny(*placed.mismatch, placed.where, "http");
+  ToldDenial denial{*placed.mismatch, placed.where.host.text(), placed.where.port, "http"};
   co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, method));
 }
 
 Task<HttpSession::Next> HttpSession::serve_request(HttpHead head) {
   std::string method = head.method;
   PlacedRequest placed = place_request(std::move(head), door_);
-  if (placed.mismatch) co_return co_await refuse_mismatch(*placed.mismatch, method);
+  if (placed.mismatch) co_return co_await refuse_mismatch(placed, method);
   if (!placed.request)
     co_return co_await answer_and_close(error_answer(400, placed.malformed, method));
   HttpRequest* request = &*placed.request;

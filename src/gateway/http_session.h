@@ -27,7 +27,7 @@ class HttpSession {
   Task<Next> serve_one();
   Task<Next> serve_request(HttpHead head);
   Task<Next> serve_connect(const HttpHead& head);
-  Task<Next> refuse_mismatch(const Verdict& verdict, const std::string& method);
+  Task<Next> refuse_mismatch(const PlacedRequest& placed, const std::string& method);
   Task<Next> refuse(const Verdict& verdict, const HttpRequest& request);
   Task<Next> answer_failure(HttpExchange& exchange, const HttpRequest& request);
   Task<Next> answer_and_close(std::string text);

@@ -1,5 +1,8 @@
 #include "gateway/tls_session.h"
 
+#include <algorithm>
+
+#include "gateway/http2_relay.h"
 #include "gateway/http_session.h"
 #include "gateway/tls_stream.h"
 #include "gateway/tls_upstream.h"
@@ -14,6 +17,10 @@ bool names_host(const ClientHello& hello, const Host& host) {
   if (hello.server_name.empty()) return host.is_address();
   Result<Host> name = parse_host(hello.server_name);
   return name.ok() && *name == host;
+}
+
+bool offers_http2(const ClientHello& hello) {
+  return std::ranges::count(hello.alpn, "h2") > 0;
 }
 
 }  // namespace
@@ -33,7 +40,14 @@ Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstre
     client.socket().reset();
     co_return;
   }
-  Result<TlsConnection> ssl = core.ca->server(where.host, CellCa::Protocols::kHttp1);
+  // The host first: the client is offered what the host speaks, so nothing is translated.
+  std::unique_ptr<Stream> host = std::move(upstream);
+  UpstreamTls upstream_tls =
+      co_await start_upstream_tls(core, host, where, offers_http2(hello) ? HttpVersion::k2
+                                                                         : HttpVersion::k1);
+  bool http2 = upstream_tls.why.empty() && upstream_tls.version == HttpVersion::k2;
+  Result<TlsConnection> ssl = core.ca->server(
+      where.host, http2 ? CellCa::Protocols::kHttp2AndHttp1 : CellCa::Protocols::kHttp1);
   if (!ssl.ok()) {
     client.socket().reset();
     co_return;
@@ -42,17 +56,20 @@ Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstre
   {
     Deadline deadline(core.deadlines, &client.socket());
     deadline.after(kHandshakeTime);
-    if (!(co_await tls.handshake()).empty()) {
+    std::string why = co_await tls.handshake();
+    if (!why.empty()) {
       client.socket().reset();
       co_return;
     }
   }
+  if (http2) {
+    co_await relay_http2(core, tls, *host, Scheme::kHttps, where);
+    co_return;
+  }
   HttpDoor door{Scheme::kHttps, where};
   HttpSession session(core, tls, std::move(door));
-  std::unique_ptr<Stream> host = std::move(upstream);
-  std::string why = co_await start_upstream_tls(core, host, where);
-  if (why.empty()) session.give_upstream(std::move(host));
   // Otherwise the first request dials anew, and answers with why it failed.
+  if (upstream_tls.why.empty()) session.give_upstream(std::move(host));
   co_await session.run();
 }
 

@@ -51,23 +51,35 @@ bool expect_host(SSL* ssl, const Host& host) {
          SSL_set_tlsext_host_name(ssl, host.name.c_str()) == 1;
 }
 
+bool offer(SSL* ssl, HttpVersion highest) {
+  static constexpr unsigned char kBoth[] = "\x02h2\x08http/1.1";
+  static constexpr unsigned char kHttp1[] = "\x08http/1.1";
+  if (highest == HttpVersion::k2) return SSL_set_alpn_protos(ssl, kBoth, sizeof kBoth - 1) == 0;
+  return SSL_set_alpn_protos(ssl, kHttp1, sizeof kHttp1 - 1) == 0;
+}
+
 }  // namespace
 
-Task<std::string> start_upstream_tls(Core& core, std::unique_ptr<Stream>& stream, const HostPort& where) {
+Task<UpstreamTls> start_upstream_tls(Core& core, std::unique_ptr<Stream>& stream,
+                                     const HostPort& where, HttpVersion highest) {
+  UpstreamTls result;
+  result.why = "no memory for TLS";
   SSL_CTX* context = context_of(core);
-  if (!context) co_return "no memory for TLS";
+  if (!context) co_return result;
   auto tls = std::make_unique<TlsStream>(std::move(stream), TlsConnection(SSL_new(context)),
                                          TlsStream::Role::kClient);
-  static constexpr unsigned char kHttp1[] = "\x08http/1.1";
-  if (!tls->ssl() || !expect_host(tls->ssl(), where.host) ||
-      SSL_set_alpn_protos(tls->ssl(), kHttp1, sizeof kHttp1 - 1) != 0)
-    co_return "no memory for TLS";
+  if (!tls->ssl() || !expect_host(tls->ssl(), where.host) || !offer(tls->ssl(), highest))
+    co_return result;
   Deadline deadline(core.deadlines, &tls->socket());
   deadline.after(kHandshakeTime);
-  std::string why = co_await tls->handshake();
-  if (!why.empty()) co_return fmt::format("TLS to {}: {}", where.text(), why);
+  result.why = co_await tls->handshake();
+  if (!result.why.empty()) {
+    result.why = fmt::format("TLS to {}: {}", where.text(), result.why);
+    co_return result;
+  }
+  if (tls->alpn() == "h2") result.version = HttpVersion::k2;
   stream = std::move(tls);
-  co_return "";
+  co_return result;
 }
 
 }  // namespace caisson

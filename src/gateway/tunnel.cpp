@@ -57,7 +57,7 @@ struct Tunnel {
 void tell(Core& core, PumpEnd end, const HostPort& where, std::string_view protocol) {
   if (end == PumpEnd::kBudget) {
     core.deny({false, "byte budget", "the cell's byte budget is spent",
-               "--upload-budget or --download-budget with a larger number"},
+               "--upload-limit or --download-limit with a larger number"},
               where, protocol);
   } else if (end == PumpEnd::kPlaceholder) {
     core.deny({false, "secret", "the placeholder of a secret was sent where it isn't replaced", ""},

@@ -41,7 +41,8 @@ Task<Dialed> HttpUpstream::need(const HostPort& where, Scheme scheme) {
   if (dialed.end != DialEnd::kOk) co_return dialed;
   std::unique_ptr<Stream> stream = std::move(dialed.stream);
   if (scheme == Scheme::kHttps) {
-    dialed.why = co_await start_upstream_tls(core_, stream, where);
+    UpstreamTls tls = co_await start_upstream_tls(core_, stream, where, HttpVersion::k1);
+    dialed.why = std::move(tls.why);
     if (!dialed.why.empty()) {
       dialed.end = DialEnd::kUnreachable;
       co_return dialed;

@@ -30,6 +30,12 @@ long keep(uint32_t kind, long fd) {
   return 0;
 }
 
+// For what goes down to the cell; what comes up goes by the route's (network_messages.cpp). Accepted
+// sockets inherit it. Where it can't be had the bytes still flow.
+void prefer_plain_control(long fd) {
+  sys_call(SYS_setsockopt, fd, long{IPPROTO_TCP}, 13L /* TCP_CONGESTION */, "reno", 4L);
+}
+
 // Of both families on one socket; where the kernel has no IPv6, of IPv4 alone.
 long bound_socket(int type, uint16_t port) {
   int off = 0;
@@ -50,7 +56,10 @@ long bound_socket(int type, uint16_t port) {
     any.sin_port = big;
     result = sys_call(SYS_bind, fd, &any, long{sizeof any});
   }
-  if (result >= 0 && type == SOCK_STREAM) result = sys_call(SYS_listen, fd, long{kBacklog});
+  if (result >= 0 && type == SOCK_STREAM) {
+    prefer_plain_control(fd);
+    result = sys_call(SYS_listen, fd, long{kBacklog});
+  }
   if (result >= 0) return fd;
   sys_call(SYS_close, fd);
   return result;
@@ -62,10 +71,12 @@ long make_sockets(const ChildProgram& program) {
   if (result >= 0) result = keep(kHandoverDnsTcpListener, bound_socket(SOCK_STREAM, kDnsPort));
   for (uint32_t i = 0; i < program.forward_count && result >= 0; ++i)
     result = keep(kHandoverForwardListener, bound_socket(SOCK_STREAM, program.forward_ports[i]));
-  for (uint32_t i = 0; i < program.pool_sockets && result >= 0; ++i)
-    result = keep(
-        kHandoverPoolSocket,
-        sys_call(SYS_socket, long{AF_INET}, long{SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, 0L));
+  for (uint32_t i = 0; i < program.pool_sockets && result >= 0; ++i) {
+    long fd = sys_call(SYS_socket, long{AF_INET},
+                       long{SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, 0L);
+    if (fd >= 0) prefer_plain_control(fd);
+    result = keep(kHandoverPoolSocket, fd);
+  }
   return result;
 }
 

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,6 +102,12 @@ bool die_with(pid_t supervisor) {
   return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == supervisor;
 }
 
+// The environment may hold the very values that the gateway is to guard, and root can look into
+// /proc/PID/environ of anybody.
+void wipe_words(const GatewayStart& start) {
+  if (start.wipe_start) ::explicit_bzero(start.wipe_start, start.wipe_size);
+}
+
 bool confine(const GatewayStart& start, std::vector<int> keep, uint32_t id, pid_t supervisor) {
   rlimit none{};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -143,6 +150,7 @@ Result<GatewayProcess> GatewayProcess::start(GatewayStart start) {
     std::vector<int> keep = start.keep;
     keep.push_back(control.theirs.get());
     keep.push_back(cell.ours.get());
+    wipe_words(start);
     if (!confine(start, std::move(keep), id, supervisor)) ::_exit(kCouldNotConfine);
     ::_exit(start.run(control.theirs.release(), cell.ours.release()));
   }

@@ -24,6 +24,8 @@ struct GatewayStart {
   std::vector<int> keep;      // further descriptors that it has: listeners of published ports
   bool throwaway_id = false;  // started by root: it goes by a number that owns nothing
   int landlock_abi = 0;
+  char* wipe_start = nullptr;  // caisson's own argv and environment strings
+  uint64_t wipe_size = 0;
 };
 
 // Move-only; dropping it ends the process.

@@ -76,6 +76,7 @@ class Writer {
   uint32_t sequence_ = 0;
 };
 
+constexpr std::string_view kCongestionControl = "reno";  // which every kernel has and allows
 constexpr std::string_view kTable = "caisson", kSteer = "steer", kShut = "shut";
 constexpr uint16_t nft(uint16_t message) { return (NFNL_SUBSYS_NFTABLES << 8) | message; }
 constexpr nfgenmsg kInet{NFPROTO_INET, NFNETLINK_V0, 0};
@@ -229,6 +230,8 @@ void route(Writer& out, uint8_t family, uint8_t scope, const void* source, size_
   uint32_t loopback = 1;  // the first interface of every network namespace
   out.attribute(RTA_OIF, &loopback, sizeof loopback);
   out.attribute(RTA_PREFSRC, source, source_size);
+  // Nothing is lost on a loopback, and controls that pace what they send (BBR) halve its rate.
+  out.nest(RTA_METRICS, [&] { out.text(RTAX_CC_ALGO, kCongestionControl); });
   out.end();
 }
 

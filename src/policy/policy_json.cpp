@@ -79,7 +79,7 @@ struct Place {
 
 class Reader {
  public:
-  static constexpr size_t max_array_size = 4096;
+  static constexpr size_t max_array_size = 100'000;  // of rules; other lists are shorter
   static constexpr size_t max_object_size = 4096;
   static constexpr size_t max_string_size = kMaxFile;
   static constexpr size_t max_key_size = 4096;

@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import queue
 import shutil
 import subprocess
 import tempfile
@@ -87,16 +88,25 @@ class Running:
     """A cell that still runs. `ask` gives its input a line and takes a line of its output."""
 
     def __init__(self, child):
-        self.child, self.err = child, []
-        self.reader = threading.Thread(target=self.drain, daemon=True)
-        self.reader.start()
+        self.child, self.err, self.lines = child, [], queue.SimpleQueue()
+        for target in (self.keep_errors, self.keep_lines):
+            threading.Thread(target=target, daemon=True).start()
 
-    def drain(self):
+    def keep_errors(self):
         for line in self.child.stderr:
             self.err.append(line)
 
+    def keep_lines(self):
+        for line in self.child.stdout:
+            self.lines.put(line.decode("utf-8", "replace").rstrip("\n"))
+        self.lines.put("")
+
     def line(self):
-        return self.child.stdout.readline().decode("utf-8", "replace").rstrip("\n")
+        """The next line of its output; "" when it has ended."""
+        try:
+            return self.lines.get(timeout=DEADLINE)
+        except queue.Empty:
+            raise AssertionError(f"not a line in {DEADLINE} s; it said {self.err[-5:]}") from None
 
     def ask(self, text):
         self.child.stdin.write(text.encode() + b"\n")
@@ -170,15 +180,15 @@ class GatewayTest(unittest.TestCase):
 
     def start(self, flags, command, env=None, **how):
         """Starts one cell and leaves it running; it ends with the test."""
-        child = self.popen([*self.clients(), *flags, "--", *command], env=env, stdin=subprocess.PIPE,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+        child = self.popen([*self.clients(), *flags, "--", *command], env=env,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           **how)
 
         def put_away():
             if child.poll() is None:
                 child.kill()
             child.wait()
-            for stream in (child.stdin, child.stdout, child.stderr):
-                stream.close()
+            child.stdin.close()
         self.addCleanup(put_away)
         return Running(child)
 

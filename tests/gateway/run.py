@@ -83,6 +83,8 @@ def main():
         print("0 passed, 1 failed")
         sys.exit(1)
     if not options.inside_near:
+        if not world.has_go():
+            print("there is no go here: its client is left out")
         world.enter_near([os.path.abspath(__file__), INSIDE, *sys.argv[1:]])
     sys.exit(run_near(options))
 

@@ -94,7 +94,8 @@ def make_database(folder):
     return subprocess.Popen(
         [postgres_program("initdb"), "-D", data, "-A", "trust", "-U", "harbor", "--no-sync",
          "--no-locale", "-E", "UTF8"], cwd="/", user=user.pw_uid, group=user.pw_gid,
-        extra_groups=[], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={"PATH": "/usr/bin:/bin"})
+        extra_groups=[], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        env={"PATH": "/usr/bin:/bin"})
 
 
 def prepare(folder):

@@ -11,7 +11,8 @@ BOTH = [*WWW, "--allow-domain", "api.harbor.test"]
 
 
 class RawCase(harness.GatewayTest):
-    def send(self, policy, *lines, host="www.harbor.test", port=names.RECORDER, body="", options=()):
+    def send(self, policy, *lines, host="www.harbor.test", port=names.RECORDER, body="",
+             options=()):
         """Sends lines as one request; the recorder writes down what reaches it."""
         text = "\r\n".join(lines) + "\r\n\r\n" + body
         return self.script(policy, "raw.py", host, str(port), *options,
@@ -56,7 +57,8 @@ class HostNames(RawCase):
         head, body = ended.out.split("\r\n\r\n", 1)
         self.assertTrue(head.startswith("HTTP/1.1 403 "), ended)
         told = json.loads(body)
-        self.assertEqual((told["denied"], told["host"], told["port"]), (True, "www.quay.test", 8080))
+        self.assertIs(told["denied"], True)
+        self.assertEqual((told["host"], told["port"]), ("www.quay.test", 8080))
         self.assertIn("rule", told)
         self.assertEqual(told["how_to_allow"], "--allow-domain www.quay.test:8080")
         self.assert_told(ended, "www.quay.test:8080", "--allow-domain www.quay.test:8080")
@@ -80,8 +82,9 @@ class HostNames(RawCase):
         word = self.word("proxied")
         at = f"www.harbor.test:{names.RECORDER}"
         first = f"GET http://{at}/{word}-1 HTTP/1.1\r\nHost: {at}\r\n\r\n"
-        ended = self.send(WWW, f"{first}GET http://www.quay.test:{names.RECORDER}/{word}-2 HTTP/1.1",
-                          "Host: x", "Connection: close", host="127.0.0.1", port=3128)
+        second = f"GET http://www.quay.test:{names.RECORDER}/{word}-2 HTTP/1.1"
+        ended = self.send(WWW, first + second, "Host: x", "Connection: close", host="127.0.0.1",
+                          port=3128)
         self.assertIn("HTTP/1.1 200 ", ended.out)
         self.assertRegex(ended.out, r"HTTP/1\.1 40[03] ")
         self.assertEqual(len(self.recorded(word)), 1)
@@ -152,8 +155,9 @@ class OneReading(RawCase):
                 self.assertRegex(ended.out, r"^HTTP/1\.1 (400|501) ", ended)
 
     def test_odd_request_lines_are_refused(self):
-        for line in ("GET /{} HTTP/1.1 x", "GET  /{} HTTP/1.1", "GET /{} HTTP/2.0", "GET /{} HTTP/0.9",
-                     "GET /{}\x00 HTTP/1.1", "GET /{}\x01 HTTP/1.1", "GET {} HTTP/1.1", "GET /{}#x HTTP/1.1"):
+        for line in ("GET /{} HTTP/1.1 x", "GET  /{} HTTP/1.1", "GET /{} HTTP/2.0",
+                     "GET /{} HTTP/0.9", "GET /{}\x00 HTTP/1.1", "GET /{}\x01 HTTP/1.1",
+                     "GET {} HTTP/1.1", "GET /{}#x HTTP/1.1"):
             with self.subTest(line=line):
                 self.assertNotIn("HTTP/1.1 200", self.smuggle(line=line).out)
 
@@ -171,7 +175,8 @@ class OneReading(RawCase):
         self.assertRegex(ended.out, r"^HTTP/1\.1 4", ended)
 
     def test_chunks_and_lengths_arrive_whole(self):
-        for fields, body in ((["Transfer-Encoding: chunked"], "3;x=y\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n"),
+        chunks = "3;x=y\r\nabc\r\n4\r\ndefg\r\n0\r\n\r\n"
+        for fields, body in ((["Transfer-Encoding: chunked"], chunks),
                              (["Content-Length: 7"], "abcdefg")):
             with self.subTest(fields=fields):
                 word = self.word("whole")
@@ -214,15 +219,16 @@ class RequestRules(harness.GatewayTest):
              "GET,HEAD https://www.harbor.test/repos/*"]
 
     def status(self, url, *words, rules=None):
-        ended = self.cell(rules or self.RULES, ["curl", "-sS", "--path-as-is", "-o", "/dev/null", "-w",
-                                               "%{http_code}", *words, url])
+        ended = self.cell(rules or self.RULES, ["curl", "-sS", "--path-as-is", "-o", "/dev/null",
+                                               "-w", "%{http_code}", *words, url])
         return ended.out
 
     def test_request_that_a_rule_names_passes(self):
         for scheme in ("http", "https"):
             with self.subTest(scheme=scheme):
-                self.assertEqual(self.status(f"{scheme}://www.harbor.test/repos/one"), "200")
-                self.assertEqual(self.status(f"{scheme}://www.harbor.test/repos/one?a=b", "-I"), "200")
+                url = f"{scheme}://www.harbor.test/repos/one"
+                self.assertEqual(self.status(url), "200")
+                self.assertEqual(self.status(f"{url}?a=b", "-I"), "200")
 
     def test_other_method_is_refused(self):
         for scheme in ("http", "https"):
@@ -234,12 +240,13 @@ class RequestRules(harness.GatewayTest):
     def test_other_path_is_refused_however_it_is_spelled(self):
         for scheme in ("http", "https"):
             for path in ("/private/two", "/repos/../private/two", "/repos/%2e%2e/private/two",
-                         "/repos/..%2fprivate/two", "/repos/%2e%2e%2fprivate%2ftwo", "//private/two",
-                         "/repos/./../private/two", "/repos/x/..;/../private/two", "/REPOS/one",
-                         "/repos", "/repos/..\\private\\two", "/repos/%252e%252e/private/two"):
+                         "/repos/..%2fprivate/two", "/repos/%2e%2e%2fprivate%2ftwo",
+                         "//private/two", "/repos/./../private/two", "/repos/x/..;/../private/two",
+                         "/REPOS/one", "/repos", "/repos/..\\private\\two",
+                         "/repos/%252e%252e/private/two", "/repos//../../private/two",
+                         "/repos/.%2e/private/two", "/repos/one%00/../../private/two"):
                 with self.subTest(scheme=scheme, path=path):
-                    self.assertIn(self.status(f"{scheme}://www.harbor.test{path}"),
-                                  ("403", "400", "404"))
+                    self.assertIn(self.status(f"{scheme}://www.harbor.test{path}"), ("403", "400"))
 
     def test_refused_request_is_told_and_never_arrives(self):
         rules = ["--allow-request", f"GET http://www.harbor.test:{names.RECORDER}/ok"]

@@ -6,7 +6,8 @@ import harness
 import names
 from harness import WITHOUT_PROXIES
 
-FAKE4, FAKE6 = ipaddress.ip_network("198.18.0.0/15"), ipaddress.ip_network("fd63:6169:7373:6f6e::/96")
+FAKE4 = ipaddress.ip_network("198.18.0.0/15")
+FAKE6 = ipaddress.ip_network("fd63:6169:7373:6f6e::/96")
 WWW = ["--allow-domain", "www.harbor.test"]
 
 
@@ -100,7 +101,8 @@ class Patterns(harness.GatewayTest):
                 self.assert_works(self.fetch(["*.harbor.test"], url), "200")
 
     def test_wildcard_never_matches_the_apex(self):
-        self.assert_refused(self.fetch(["*.harbor.test"], "https://harbor.test/text"), "harbor.test")
+        ended = self.fetch(["*.harbor.test"], "https://harbor.test/text")
+        self.assert_refused(ended, "harbor.test")
 
     def test_wildcard_ends_at_a_dot(self):
         for url in ("https://evilharbor.test/text", "https://www.evilharbor.test/text"):
@@ -138,7 +140,8 @@ class Patterns(harness.GatewayTest):
         policy = os.path.join(self.top, "policy.json")
         with open(policy, "w", encoding="utf-8") as out:
             out.write('{"network": {"allow": []}}')
-        ended = self.cell(["--policy", policy], ["curl", "-sS", "-m", "3", f"http://{names.FAR}/text"])
+        ended = self.cell(["--policy", policy],
+                          ["curl", "-sS", "-m", "3", f"http://{names.FAR}/text"])
         self.assertNotEqual(ended.code, 0, ended)
 
     def test_list_of_a_policy_file_is_obeyed(self):
@@ -242,15 +245,16 @@ class OtherProtocols(harness.GatewayTest):
                 with self.subTest(host=host, port=port):
                     ended = self.script(["--allow-domain", "*.harbor.test", "--allow-domain",
                                          names.FAR], "datagram.py", host, str(port))
-                    self.assertRegex(ended.out, r"^(ConnectionRefusedError|PermissionError|OSError) "
-                                                r"at once", ended)
+                    self.assertRegex(
+                        ended.out, r"^(ConnectionRefused|Permission|OS)Error at once", ended)
 
     def test_connection_to_an_address_that_is_not_allowed_is_reset_at_once(self):
         ended = self.script(WWW, "raw.py", names.FAR, str(names.ECHO), stdin=b"hello")
         self.assertIn(ended.err, ("reset\n", "refused\n"), ended)
         self.assertEqual(ended.out, "")
         self.assertLess(ended.seconds, harness.QUICKLY)
-        self.assert_told(ended, f"{names.FAR}:{names.ECHO}", f"--allow-domain {names.FAR}:{names.ECHO}")
+        resource = f"{names.FAR}:{names.ECHO}"
+        self.assert_told(ended, resource, f"--allow-domain {resource}")
 
     def test_made_up_address_that_nobody_looked_up_leads_nowhere(self):
         ended = self.script(WWW, "raw.py", "198.18.77.77", "80", stdin=b"GET / HTTP/1.0\r\n\r\n")

@@ -65,7 +65,8 @@ class Replaced(SecretCase):
 
     def test_body_and_address_are_put_in_only_when_asked_for(self):
         path = self.path("body")
-        send = f"curl -sS -o /dev/null -w '%{{http_code}}' -d \"key=$KEY\" https://{API}:{PORT}{path}"
+        send = ("curl -sS -o /dev/null -w '%{http_code}' -d \"key=$KEY\" "
+                f"https://{API}:{PORT}{path}")
         ended = self.shell(send)
         self.assertEqual(ended.out, "403", ended)
         self.assertEqual([one["body"] for one in self.recorded(path) if one["body"]], [])
@@ -80,8 +81,9 @@ class Replaced(SecretCase):
     def test_long_body_with_the_placeholder_far_inside_is_put_in(self):
         path = self.path("long")
         policy = ["--secret", f"KEY=env:REAL_KEY@{API}:{PORT};body", "--allow-domain", API]
-        ended = self.shell("{ head -c 300000 /dev/zero; printf %s \"$KEY\"; head -c 300000 /dev/zero; "
-                           f"}} | curl -sSf -o /dev/null -T - https://{API}:{PORT}{path}", policy)
+        zeros = "head -c 300000 /dev/zero"
+        ended = self.shell(f"{{ {zeros}; printf %s \"$KEY\"; {zeros}; }} | "
+                           f"curl -sSf -o /dev/null -T - https://{API}:{PORT}{path}", policy)
         self.assert_works(ended)
         self.assertEqual(self.recorded(path)[0]["size"], 600000 + len(self.value))
 
@@ -125,7 +127,7 @@ class Refused(SecretCase):
 
     def test_placeholder_in_the_body_for_another_host_is_refused(self):
         path = self.path("posted")
-        ended = self.shell("{ head -c 100000 /dev/zero; printf %s \"$KEY\"; head -c 9 /dev/zero; } | "
+        ended = self.shell("{ head -c 100000 /dev/zero; printf %s \"$KEY\"; echo; } | "
                            f"curl -sS -T - http://www.harbor.test:{names.RECORDER}{path}")
         self.assertEqual([one for one in self.recorded(path) if one["size"] > 100000], [])
         self.assertTrue(ended.denials, ended)
@@ -155,8 +157,8 @@ class Refused(SecretCase):
 
     def test_host_that_may_have_it_has_no_tunnel(self):
         policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{API}:{names.ECHO}"]
-        ended = self.shell(f"printf x | {harness.PYTHON} {harness.INSIDE}/raw.py {API} {names.ECHO} "
-                           "--end", policy)
+        ended = self.shell(f"printf x | {harness.PYTHON} {harness.INSIDE}/raw.py {API} "
+                           f"{names.ECHO} --end", policy)
         self.assertEqual(ended.out, "", ended)
         self.assertTrue(ended.denials, ended)
 
@@ -186,8 +188,9 @@ class Masked(SecretCase):
 
     def test_echo_byte_by_byte_is_masked(self):
         """A chunk border between any two bytes of the value."""
-        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{API}:{names.CHUNKED_TLS}"]
-        ended = self.shell(f'curl -sSf -H "X-Say: <$KEY>" https://{API}:{names.CHUNKED_TLS}/', policy)
+        at = f"{API}:{names.CHUNKED_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.shell(f'curl -sSf -H "X-Say: <$KEY>" https://{at}/', policy)
         self.assert_works(ended)
         self.assertRegex(ended.out, r"^<caisson_KEY_[0-9a-f]{32}\**>$")
 
@@ -220,7 +223,8 @@ class NowhereInTheCell(SecretCase):
         return path
 
     def test_value_is_not_in_the_environment_or_words_of_caisson_either(self):
-        running = self.start(self.policy, ["sh", "-c", "echo up; read x; true"], env=self.env_of_caller)
+        running = self.start(self.policy, ["sh", "-c", "echo up; read x; true"],
+                             env=self.env_of_caller)
         self.assertEqual(running.line(), "up")
         pids = [running.child.pid, *self.children(running.child.pid)]
         self.assertGreater(len(pids), 1)

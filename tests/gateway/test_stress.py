@@ -14,15 +14,20 @@ WWW = ["--allow-domain", "www.harbor.test"]
 MOST_MEMORY = 32 << 10  # KiB, of the gateway at its peak
 
 
+def gateways(test, running):
+    """The children of caisson that are in the host's network, its sweeper left out."""
+    def is_one(pid):
+        with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
+            return os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net") and \
+                name.read() == "caisson\n"
+    return [pid for pid in test.children(running.child.pid) if is_one(pid)]
+
+
 class GatewayProcess:
-    """The gateway of a running cell: the child of caisson that is in the host's network."""
+    """The gateway of a cell whose program runs."""
 
     def __init__(self, test, running):
-        own = os.readlink("/proc/self/ns/net")
-        found = [pid for pid in test.children(running.child.pid)
-                 if os.readlink(f"/proc/{pid}/ns/net") == own]
-        test.assertEqual(len(found), 1, "one gateway")
-        self.pid = found[0]
+        self.pid, = gateways(test, running)
 
     def status(self, name):
         with open(f"/proc/{self.pid}/status", encoding="utf-8") as lines:
@@ -33,14 +38,14 @@ class GatewayProcess:
 
 
 class Load(harness.GatewayTest):
-    def begin(self, command, flags=()):
-        running = self.start([*WWW, *flags], command)
+    def begin(self, script, flags=()):
+        running = self.start([*WWW, *flags], ["sh", "-c", f"echo up; {script}"])
+        self.assertEqual(running.line(), "up", running.err)
         return running, GatewayProcess(self, running)
 
     def fetch_beside(self, others, seconds):
         """Fetches four megabytes in the cell of `others`, which say a line first."""
-        running, gateway = self.begin(["sh", "-c", f"{others} & read up; {self.FETCH}; echo done; "
-                                       "kill %1; read more"])
+        running, gateway = self.begin(f"{others} & read go; {self.FETCH}; read more")
         self.assertTrue(running.line())
         began = time.monotonic()
         digest = running.ask("go")
@@ -64,8 +69,8 @@ class Load(harness.GatewayTest):
     def test_name_server_that_is_silent_stops_nobody(self):
         flags = ["--allow-domain", "silent.harbor.test"]
         running, _gateway = self.begin(
-            ["sh", "-c", "curl -sS -o /dev/null -w 'silent %{http_code}\\n' "
-             f"http://silent.harbor.test/ & {self.FETCH}; wait"], flags)
+            "curl -sS -o /dev/null -w 'silent %{http_code}\\n' http://silent.harbor.test/ & "
+            f"{self.FETCH}; wait", flags)
         began = time.monotonic()
         self.assertIn(self.digest("bytes"), running.line())
         self.assertLess(time.monotonic() - began, 3)
@@ -74,15 +79,15 @@ class Load(harness.GatewayTest):
 
     def test_a_thousand_connections_at_once(self):
         running, gateway = self.begin(
-            ["sh", "-c", f"read go; {PYTHON} {INSIDE}/many.py www.harbor.test {names.ECHO} 1000; "
-             "read more"], ["--files", "4096", "--connections", "2000"])
+            f"read go; {PYTHON} {INSIDE}/many.py www.harbor.test {names.ECHO} 1000; read more",
+            ["--files", "4096", "--connections", "2000"])
         counts = json.loads(running.ask("go"))
         self.assertEqual(counts, {"at once": 1000, "afterwards": "works"})
         self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
 
     def test_clients_that_go_away_leave_nothing(self):
-        running, gateway = self.begin(["sh", "-c", f"{PYTHON} {INSIDE}/abort.py www.harbor.test 80 "
-                                       f"1000; {self.FETCH}; read more"])
+        running, gateway = self.begin(f"{PYTHON} {INSIDE}/abort.py www.harbor.test 80 1000; "
+                                      f"{self.FETCH}; read more")
         self.assertEqual(running.line(), "gone")
         self.assertIn(self.digest("bytes"), running.line())
         self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
@@ -110,8 +115,10 @@ class Gigabyte(harness.GatewayTest):
     """A gigabyte of zeros: every byte right, the gateway no larger than its bound."""
 
     def download(self, flags, url, size=servers.SPARSE_SIZE):
-        running = self.start(flags, ["sh", "-c", f"read go; curl -sSf -r 0-{size - 1} {url} | "
-                                     f"{PYTHON} {INSIDE}/zeros.py; read more"])
+        running = self.start(flags, ["sh", "-c", "echo up; read go; curl -sSf "
+                                     f"-r 0-{size - 1} {url} | {PYTHON} {INSIDE}/zeros.py; "
+                                     "read more"])
+        self.assertEqual(running.line(), "up", running.err)
         gateway = GatewayProcess(self, running)
         self.assertEqual(running.ask("go"), str(size), running.err)
         self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
@@ -127,8 +134,9 @@ class Gigabyte(harness.GatewayTest):
                       "https://www.harbor.test/sparse")
 
     def test_upload_of_it(self):
-        running = self.start(WWW, ["sh", "-c", "read go; head -c 1000000000 /dev/zero | curl -sSf -T - "
-                                   "http://www.harbor.test/take; read more"])
+        running = self.start(WWW, ["sh", "-c", "echo up; read go; head -c 1000000000 /dev/zero | "
+                                   "curl -sSf -T - http://www.harbor.test/take; echo; read more"])
+        self.assertEqual(running.line(), "up", running.err)
         gateway = GatewayProcess(self, running)
         self.assertIn('"size": 1000000000', running.ask("go"))
         self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
@@ -166,10 +174,7 @@ class Life(harness.GatewayTest):
     def test_cell_without_network_has_no_gateway(self):
         running = self.start([], ["sh", "-c", "echo up; read x; true"])
         self.assertEqual(running.line(), "up")
-        own = os.readlink("/proc/self/ns/net")
-        here = [pid for pid in self.children(running.child.pid)
-                if os.readlink(f"/proc/{pid}/ns/net") == own]
-        self.assertEqual(here, [])
+        self.assertEqual(gateways(self, running), [])
 
     def test_cell_whose_gateway_is_killed_reaches_nothing(self):
         running = self.start(WWW, ["sh", "-c", "while read url; do curl -s -m 3 -o /dev/null -w "

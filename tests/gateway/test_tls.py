@@ -2,6 +2,7 @@
 import harness
 import hello
 import names
+import world
 from harness import INSIDE, PYTHON
 
 WWW = ["--allow-domain", "www.harbor.test"]
@@ -102,8 +103,9 @@ class EndedTls(harness.GatewayTest):
         "node": ["node", f"{INSIDE}/fetch.mjs"],
         "requests": [PYTHON, f"{INSIDE}/fetch_requests.py"],
         "urllib": [PYTHON, f"{INSIDE}/fetch_urllib.py"],
-        "go": [f"{INSIDE}/gofetch"],
     }
+    if world.has_go():
+        CLIENTS["go"] = [f"{INSIDE}/gofetch"]
 
     def test_every_client_trusts_it(self):
         for name, command in self.CLIENTS.items():
@@ -147,7 +149,8 @@ class EndedTls(harness.GatewayTest):
 
     def test_host_whose_certificate_is_not_trusted_is_not_reached(self):
         ended = self.cell(["--allow-request", "GET https://www.evilharbor.test/*"],
-                          ["curl", "-sS", "-k", "-w", "%{http_code}", "https://www.evilharbor.test/text"])
+                          ["curl", "-sS", "-k", "-w", "%{http_code}",
+                           "https://www.evilharbor.test/text"])
         self.assertTrue(ended.out.endswith("502"), ended)
         self.assertNotIn("tide tables", ended.out)
 
@@ -179,7 +182,8 @@ class EndedTls(harness.GatewayTest):
 
     def test_web_socket_passes(self):
         rules = ["--allow-request", f"GET https://ws.harbor.test:{names.WEBSOCKET_TLS}/chat"]
-        ended = self.script(rules, "websocket.py", "ws.harbor.test", str(names.WEBSOCKET_TLS), "tls")
+        ended = self.script(rules, "websocket.py", "ws.harbor.test", str(names.WEBSOCKET_TLS),
+                            "tls")
         self.assert_works(ended, "HTTP/1.1 101 Switching Protocols\nclosed\n")
 
 

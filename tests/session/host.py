@@ -16,8 +16,8 @@ HEADER = struct.Struct("<IBI")
 PREFIX = struct.Struct("<IIBB")
 MAX_BODY = 1 << 20
 SPILLED = 0x80
-(START, EXEC, INTERRUPT, VARS, GET, SET, LOAD, RESET, CHECKPOINT, RESTORE, BRANCH, CHECKPOINTS, DROP,
- SAVE, UNSAVE, HOST_REPLY, END) = range(1, 18)
+(START, EXEC, INTERRUPT, VARS, GET, SET, LOAD, RESET, CHECKPOINT, RESTORE, BRANCH, CHECKPOINTS,
+ DROP, SAVE, UNSAVE, HOST_REPLY, END) = range(1, 18)
 HELLO, RESULT, ENDED, HOST_CALL, DONE, REFUSED, NOTE = range(65, 72)
 NO_CHECKPOINT = 1
 
@@ -313,7 +313,8 @@ class Run:
 class Session(Lane):
     """A session in a process of its own, as cold as it can be."""
 
-    def __init__(self, functions=None, python=None, before=None, flags=("-I", "-S"), **options):
+    def __init__(self, functions=None, python=None, before=None, flags=("-I", "-S"), start=True,
+                 **options):
         ours, theirs = socket.socketpair()
         super().__init__(ours)
         self.functions = functions or {}
@@ -322,14 +323,49 @@ class Session(Lane):
             if entry["name"] + "_batched" in self.functions:
                 entry["batch"] = entry["name"] + "_batched"
         options.setdefault("functions", entries)
+        python = python or os.environ.get("CAISSON_SESSION_PYTHON") or sys.executable
         self.process = subprocess.Popen(
-            [python or sys.executable, *flags, KERNEL, "keeper", str(theirs.fileno())],
+            [python, *flags, KERNEL, "keeper", str(theirs.fileno())],
             pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, preexec_fn=before,
             env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/tmp"})
         theirs.close()
+        if not start:
+            return
         self.hello = self.ask(START, options)
         if self.hello.kind != HELLO:
             raise RuntimeError(repr(self.hello))
+
+    def close(self):
+        self.sock.close()
+        self.process.wait(20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+class Zygote:
+    """A process that has everything loaded, and forks a session on request."""
+
+    def __init__(self, python=None, modules=(), flags=("-I",)):
+        self.sock, theirs = socket.socketpair()
+        python = python or os.environ.get("CAISSON_SESSION_PYTHON") or sys.executable
+        self.process = subprocess.Popen(
+            [python, *flags, KERNEL, "zygote", str(theirs.fileno()), *modules],
+            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        theirs.close()
+        self.lane = Lane(self.sock)
+        self.facts = self.lane.receive().json
+
+    def session(self, **start):
+        """A Lane on a session that is starting; its hello is still to be received."""
+        ours, theirs = socket.socketpair()
+        self.lane.send(1, json.dumps({"start": start}).encode(), [theirs.fileno()])
+        theirs.close()
+        self.spawned = None
+        return Lane(ours)
 
     def close(self):
         self.sock.close()

@@ -44,7 +44,7 @@ def set_value(inside, request, fds):
     else:
         value = request.get("value")
     inside.namespace[name] = value
-    return {"status": "ok", "variable": variables.describe(name, value)}, False
+    return {"status": "ok", "variable": variables.describe_plainly(name, value)}, False
 
 
 def load_file(inside, request, fds):
@@ -62,7 +62,7 @@ def load_file(inside, request, fds):
         if type(place) is not dict or request.get("first"):
             place = inside.namespace[name] = {}
         place[str(key)] = value
-    facts["variable"] = variables.describe(name, value)
+    facts["variable"] = variables.describe_plainly(name, value)
     facts["status"] = "ok"
     return facts, False
 

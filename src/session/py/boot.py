@@ -36,7 +36,7 @@ def make_loader(sources):
             module.__dict__["__builtins__"] = private
             module.__dict__["__file__"] = file = "<caisson>/" + name + ".py"
             table[name] = module
-            exec(compile(sources[name], file, "exec", 0, True), module.__dict__)
+            exec(compile(sources[name], file, "exec", 0, True, 2), module.__dict__)
         return module
 
     def private_import(name, globals=None, locals=None, fromlist=(), level=0):
@@ -57,6 +57,8 @@ def main(argv):
     if what == "keeper":
         load("zygote").become_keeper(descriptor)
     elif what == "zygote":
+        for name in SOURCES:
+            load(name)
         load("zygote").serve(descriptor, argv[3:])
     else:
         raise SystemExit("boot: keeper or zygote is wanted, not " + what)

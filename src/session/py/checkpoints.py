@@ -1,7 +1,7 @@
 """The keeper's side of checkpoints: frozen interpreters, their names, their tree."""
 
 from _signal import SIGKILL
-from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socketpair
+from _socket import AF_UNIX, MSG_DONTWAIT, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socketpair
 from _socket import timeout as TimedOut
 from posix import getpid
 from time import time
@@ -46,10 +46,24 @@ class Checkpoint:
             return False
         return True
 
+    def is_silent(self):
+        try:
+            message = f.receive_message(self.sock, MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except (f.Broken, OSError):
+            return False
+        if message is not None:
+            f.close_all(message[5])
+        return False
+
     def thaw(self, known):
         """A new live interpreter out of it; None when it did not come in time."""
         return birth(known, lambda theirs, ours: f.send_message(
             self.sock, f.THAW, 0, 0, 0, b"", [sock.fileno() for sock in theirs]))
+
+    def is_dead(self):
+        return self.process is None or self.process.is_dead()
 
     def discard(self):
         self.sock.close()
@@ -70,6 +84,29 @@ class Checkpoint:
             "threads_not_kept": max(0, self.facts.get("threads", 1) - 1),
             "channels_not_kept": self.facts.get("channels", 0),
         }
+
+
+class Root:
+    """The state before any code: not a process of its own, but a new fork of the keeper."""
+
+    number = 0
+    parent = None
+    process = None
+    after_call = 0
+
+    def __init__(self, fork_interpreter):
+        self.names = []
+        self.facts = {}
+        self.created = time()
+        self.fork_interpreter = fork_interpreter
+
+    entry = Checkpoint.entry
+
+    def is_dead(self):
+        return False
+
+    def thaw(self, known):
+        return birth(known, self.fork_interpreter)
 
 
 def checked_facts(body):

@@ -97,10 +97,16 @@ def by_hand(error):
 class Sources:
     """The text of past cells, where linecache (and so every traceback) finds it."""
 
-    def __init__(self, max_chars=16 << 20):
+    def __init__(self, max_chars=16 << 20, max_cells=2000):
         self.max_chars = max_chars
+        self.max_cells = max_cells
         self.kept = {}
         self.chars = 0
+
+    def forget(self, name):
+        """A cell that defined nothing can't be in a traceback after its call."""
+        self.chars -= self.kept.pop(name, 0)
+        linecache.cache.pop(name, None)
 
     def add(self, name, source):
         cache = linecache.cache
@@ -109,7 +115,5 @@ class Sources:
         cache[name] = (len(source), None, source.splitlines(True), name)
         self.chars += len(source) - self.kept.pop(name, 0)
         self.kept[name] = len(source)
-        while self.chars > self.max_chars and len(self.kept) > 1:
-            oldest = next(iter(self.kept))
-            self.chars -= self.kept.pop(oldest)
-            cache.pop(oldest, None)
+        while self.chars > self.max_chars and len(self.kept) > 1 or len(self.kept) > self.max_cells:
+            self.forget(next(iter(self.kept)))

@@ -12,6 +12,7 @@ from hostcalls import EarlyResult
 ONLY_AST, TOP_LEVEL_AWAIT = 0x400, 0x2000
 FUTURES = 0x1FE0000  # `from __future__ import ...` holds for the cells that follow
 CO_COROUTINE = 0x80
+CODE = type(compile("", "", "exec"))
 settrace, setprofile = sys.settrace, sys.setprofile
 
 
@@ -20,12 +21,15 @@ class Executor:
         self.namespace = namespace
         self.magics = magics
         self.early = early
+        self.shell = None  # IPython's, when it was asked for
+        self.start_over()
+
+    def start_over(self):
         self.sources = Sources()
         self.count = 0
         self.flags = 0
         self.loop = None
         self.displays = Displays()
-        self.shell = None  # IPython's, when it was asked for
 
     def run(self, source):
         """(answer, True when nothing in the session can have changed)"""
@@ -84,9 +88,12 @@ class Executor:
             if unchanged:
                 self.sources.add(name, source)
             raise
+        if not unchanged and not self.defines:
+            self.sources.forget(name)
         return unchanged
 
     def run_tree(self, tree, source, name, answer):
+        self.defines = False  # functions, classes, generators: code that outlives the call
         last = None
         if tree.body and isinstance(tree.body[-1], Expr):
             last = Expression(tree.body.pop().value)
@@ -116,6 +123,7 @@ class Executor:
 
     def compile(self, tree, name, mode):
         code = compile(tree, name, mode, TOP_LEVEL_AWAIT | self.flags, True)
+        self.defines = self.defines or any(type(one) is CODE for one in code.co_consts)
         self.flags |= code.co_flags & FUTURES
         return code
 

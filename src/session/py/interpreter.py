@@ -12,6 +12,7 @@ from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, so
 from _thread import _count as count_threads
 from fcntl import fcntl
 from posix import WNOHANG, _exit, dup2, fork, fstat, listdir, setpgid, setsid, stat, urandom, waitpid
+from os import environ, register_at_fork
 from posix import close as close_fd
 
 import frames as f
@@ -39,30 +40,49 @@ def no_input(prompt=""):
 
 
 class Interpreter:
-    def __init__(self, options):
-        self.options = options
+    """Made once, before the forks, so that sessions share its pages; `attach` makes it a session's."""
+
+    def __init__(self):
         self.running = False
+        self.forking = False
         self.sock = None
         self.line = Line()
         self.early = Early()
-        self.namespace = make_main()
+        self.main = make_main()
+        self.namespace = self.main.__dict__
+        self.fresh = dict(self.namespace)
         self.magics = Magics(self.namespace)
         self.executor = Executor(self.namespace, self.magics, self.early)
         self.streams = Streams()
         self.checkpoints = []  # children that are checkpoints, to be collected when they end
         self.reserved = Reserved(self.namespace)
-        self.add_functions(options)
-        self.hidden = frozenset(self.namespace)
-        set_handler(SIGINT, self.on_interrupt)
-        import os
-
-        os.register_at_fork(after_in_child=self.after_fork)
-        self.forking = False
-
-    def add_functions(self, options):
+        self.hidden = frozenset()
         builtins.input = no_input
         setattr(builtins, HOOK, self.magics)
         builtins.display = self.display
+        register_at_fork(after_in_child=self.after_fork)
+
+    def attach(self, options):
+        """In the fork that will run user code."""
+        self.streams.to_null()
+        self.streams.put_back()
+        sys.modules["__main__"] = self.main
+        environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, never shown in a window
+        set_handler(SIGINT, self.on_interrupt)
+        self.add_functions(options)
+        self.hidden = frozenset(self.namespace)
+
+    def warm_up(self):
+        """Runs what every call runs, so that its pages are in their final shape before they are
+        shared: bytecode rewrites itself as it gets warm."""
+        for _ in range(12):
+            for source in ("1 + 1", "x = 1", "x", "import sys", "def f(): pass"):
+                answer_bytes(self.executor.run(source)[0])
+        self.namespace.clear()
+        self.namespace.update(self.fresh)
+        self.executor.start_over()
+
+    def add_functions(self, options):
         for entry in options.get("functions", ()):
             name = entry["name"]
             self.reserved.add(name, make_function(self.line, name, entry.get("doc")))
@@ -228,6 +248,7 @@ class Interpreter:
         self.forking = False
         if pid:
             self.checkpoints = [one for one in self.checkpoints if not reaped(one)] + [pid]
+            own_group(pid)  # before the next call can kill the group that it was born into
             f.send_message(self.sock, f.TAKEN, 0, request, nonce, b"", [ours.fileno()])
             ours.close()
             theirs.close()
@@ -241,10 +262,7 @@ class Interpreter:
         for old in (self.sock, self.line.sock):
             old.close()
         sock = high_socket(sock)
-        try:
-            setpgid(0, 0)
-        except OSError:
-            pass
+        own_group(0)
         dead = let_go_of_channels(sock.fileno())
         body = dumps({"threads": threads, "channels": dead})
         f.send_message(sock, f.READY, 0, 0, 0, body)
@@ -282,8 +300,7 @@ def make_main():
     """A __main__ of its own for user code, so that pickle and multiprocessing find what it defines."""
     main = type(sys)("__main__")
     main.__builtins__ = builtins
-    sys.modules["__main__"] = main
-    return main.__dict__
+    return main
 
 
 def high_socket(sock):
@@ -300,6 +317,13 @@ def answer_bytes(answer):
 
 def plain_error(text):
     return {"type": "SessionError", "message": text, "traceback": text}
+
+
+def own_group(pid):
+    try:
+        setpgid(pid, pid)
+    except OSError:
+        pass
 
 
 def count_tasks():

@@ -9,17 +9,18 @@ from _signal import SIG_IGN, SIGINT, SIGPIPE, SIGTERM
 from _signal import signal as set_handler
 from _socket import AF_UNIX, SOCK_STREAM, socket
 from posix import _exit, fork, getpid, setsid
-from time import monotonic
+from time import monotonic, sleep
 
 import frames as f
-from checkpoints import MAX_NAMED, Checkpoint, birth
+from checkpoints import MAX_NAMED, Checkpoint, Root
 from hardening import be_ordinary, protect_keeper
 from lane import Lane
 from processes import reap_orphans
 
 
 class Keeper:
-    def __init__(self, control, start=None):
+    def __init__(self, control, inside, start=None):
+        self.inside = inside  # the interpreter that forks will become
         self.poll = select.poll()
         self.handlers = {}
         self.lanes = []
@@ -47,9 +48,11 @@ class Keeper:
         if self.options is not None:
             self.start(self.main, 0, self.options)
         while self.lanes:
-            for fd, _ in self.poll.poll(self.patience()):
-                handler = self.handlers.get(fd)
-                if handler is not None:
+            ready = [(fd, self.handlers.get(fd)) for fd, _ in self.poll.poll(self.patience())]
+            for fd, handler in ready:
+                # One handler may have closed what another one was about, and its number may mean
+                # something new by now.
+                if handler is not None and self.handlers.get(fd) is handler:
                     handler()
             for lane in list(self.lanes):
                 lane.check_time()
@@ -72,8 +75,15 @@ class Keeper:
         pids.update(self.fading)
         return pids
 
-    def orphans(self):
-        reap_orphans(self.known())
+    def orphans(self, killed=0):
+        """Collects the dead that came to the keeper; waits a little for those it has just killed,
+        for until then they count against the limits of the session."""
+        until = monotonic() + 0.3
+        while True:
+            killed -= reap_orphans(self.known() - self.fading)
+            if killed <= 0 or not self.facts.get("subreaper") or monotonic() > until:
+                break
+            sleep(0.002)
         self.fading.clear()
 
     # --- life of the session
@@ -85,25 +95,37 @@ class Keeper:
             return
         self.options = options
         self.facts = protect_keeper()
-        live = birth(self.known(), self.fork_interpreter)
+        root = Root(self.fork_interpreter)
+        live = root.thaw(self.known())
         if live is None:
             lane.refuse(request, "the interpreter did not start")
             return
-        lane.adopt(live, None)
+        self.root = root
+        lane.adopt(live, root)
         lane.greet(request)
-        lane.ask_for_checkpoint()
 
     def fork_interpreter(self, theirs, ours):
         if fork():
             return
         try:
-            for sock in (*ours, self.main.control):  # the keeper's own; there are no others yet
-                sock.close()
+            self.let_go(ours)
             setsid()
             be_ordinary()
-            live(theirs, self.options)
+            live(self.inside, theirs, self.options)
         finally:
             _exit(1)
+
+    def let_go(self, more):
+        """In an interpreter: what is the keeper's is closed, and its pidfds are forgotten."""
+        for sock in more:
+            sock.close()
+        for lane in self.lanes:
+            lane.let_go()
+        for checkpoint in self.checkpoints.values():
+            checkpoint.sock.close()
+            if checkpoint.process is not None:
+                checkpoint.process.close()
+        self.lanes, self.checkpoints, self.handlers = [], {}, {}
 
     def end(self):
         for lane in list(self.lanes):
@@ -131,15 +153,16 @@ class Keeper:
     def discard_if_unused(self, checkpoint):
         if checkpoint is None or checkpoint is self.root or checkpoint.names:
             return
-        if any(checkpoint in (lane.base, lane.coming) for lane in self.lanes):
+        if any(checkpoint is lane.base or checkpoint in lane.coming for lane in self.lanes):
             return
         self.discard(checkpoint)
 
     def find(self, name):
-        return next((c for c in self.checkpoints.values() if name in c.names), None)
+        return next((c for c in self.named() if name in c.names), None)
 
     def named(self):
-        return [c for c in self.checkpoints.values() if c.names or c is self.root]
+        root = [self.root] if self.root is not None else []
+        return root + [c for c in self.checkpoints.values() if c.names]
 
     def name_is_free(self, name):
         """None when a checkpoint may be called so, else the reason."""
@@ -147,7 +170,7 @@ class Keeper:
             return "a checkpoint's name is 1 to 128 printable characters"
         if self.find(name) is not None:
             return "there is a checkpoint of that name"
-        if sum(len(c.names) for c in self.checkpoints.values()) >= MAX_NAMED:
+        if sum(len(c.names) for c in self.named()) >= MAX_NAMED:
             return "there are %d checkpoints already; drop one" % MAX_NAMED
         return None
 
@@ -165,11 +188,9 @@ class Keeper:
         return lane
 
 
-def live(pair, options):
+def live(inside, pair, options):
     """In the fork: becomes the interpreter. Never returns."""
-    from interpreter import Interpreter
-
-    inside = Interpreter(options)
+    inside.attach(options)
     if options.get("ipython"):
         import ipython
 
@@ -179,12 +200,12 @@ def live(pair, options):
     _exit(0)
 
 
-def run(control, start=None):
+def run(control, inside, start=None):
     """Serves one session until its host goes away."""
     set_handler(SIGINT, SIG_IGN)
     set_handler(SIGTERM, SIG_IGN)
     set_handler(SIGPIPE, SIG_IGN)
-    keeper = Keeper(control, start)
+    keeper = Keeper(control, inside, start)
     keeper.main.watch_control()
     try:
         keeper.run()

@@ -5,7 +5,7 @@ from _socket import MSG_DONTWAIT, SOCK_SEQPACKET, SO_TYPE, SOL_SOCKET, socket
 from errno import EAGAIN
 from posix import urandom
 from select import POLLIN, poll
-from time import monotonic
+from time import monotonic, sleep
 
 import frames as f
 import orders
@@ -45,7 +45,7 @@ class Lane:
         self.live = None
         self.call = None
         self.base = None  # the checkpoint that a restore goes back to
-        self.coming = None  # a checkpoint that was forked and has not reported yet
+        self.coming = []  # checkpoints that were forked and have not reported yet, oldest first
         self.awaited = None  # (nonce, request, call number): a checkpoint that was ordered
         self.changed_at = 0  # number of the last call that may have changed the state
         self.wanted = []  # (request, name) of checkpoints to be named once they are there
@@ -98,6 +98,13 @@ class Lane:
         except (f.Broken, OSError):
             self.close()
 
+    def let_go(self):
+        """In a fork of the keeper: this lane is none of its business."""
+        self.control.close()
+        f.close_all(self.stream.fds)
+        if self.live is not None:
+            self.live.close()
+
     def close(self):
         """The host let go of this lane: what runs in it ends."""
         if self not in self.keeper.lanes:
@@ -107,9 +114,9 @@ class Lane:
         self.control.close()
         f.close_all(self.stream.fds)
         self.kill_live()
-        base, coming, self.base, self.coming = self.base, self.coming, None, None
-        self.keeper.discard_if_unused(base)
-        self.keeper.discard_if_unused(coming)
+        unused, self.base, self.coming = [self.base, *self.coming], None, []
+        for checkpoint in unused:
+            self.keeper.discard_if_unused(checkpoint)
         if self is self.keeper.main:
             for lane in list(self.keeper.lanes):
                 lane.close()
@@ -132,7 +139,7 @@ class Lane:
 
     def is_dirty(self):
         """Calls have changed the state since the checkpoint that a restore goes back to."""
-        return self.base is None or self.changed_at > self.base.after_call
+        return self.changed_at > self.base.after_call
 
     def kill_live(self, spare=()):
         """Ends the interpreter and all that came from it; says how many other processes."""
@@ -142,7 +149,7 @@ class Lane:
             return 0
         self.unwatch(live)
         ended = kill_family(live.process, self.keeper.known().union(spare), self.adopter())
-        wait_for_end(live.process)
+        live.process.is_dead(5000)
         live.process.reap()
         live.close()
         return ended
@@ -231,8 +238,8 @@ class Lane:
         flags = f.NO_WAY_BACK if self.no_way_back else 0
         if call.step:
             flags |= f.INTERRUPTED
-            pid, known = self.live.process.pid, self.keeper.known()
-            if kill_descendants(pid, known, self.adopter(), call.started):
+            pid = self.live.process.pid
+            if kill_descendants(pid, self.keeper.known() - {pid}, self.adopter(), call.started):
                 flags |= f.PROCESSES_ENDED
         data = bytes([flags]) + body
         self.send(f.RESULT | spilled, call.request, data, fds)
@@ -288,19 +295,30 @@ class Lane:
         sock.settimeout(READY_SECONDS)
         checkpoint = self.keeper.add_checkpoint(sock, parent)
         checkpoint.after_call = number
-        self.coming = checkpoint
-        self.keeper.watch(sock.fileno(), lambda: self.keeper_hears(checkpoint))
+        self.coming.append(checkpoint)
+        self.keeper.watch(sock.fileno(), lambda: self.on_checkpoint(checkpoint))
 
-    def keeper_hears(self, checkpoint):
-        if checkpoint.process is not None or not checkpoint.hear(self.keeper.known()):
+    def on_checkpoint(self, checkpoint):
+        """Its report; after that it is silent, and a word more from it means that it is no longer
+        what it was. (Its report may have been heard already, outside the loop.)"""
+        if checkpoint.process is None:
+            self.hear(checkpoint)
+        elif not checkpoint.is_silent():
+            self.checkpoint_gone(checkpoint)
+
+    def hear(self, checkpoint):
+        if not checkpoint.hear(self.keeper.known()):
             self.checkpoint_gone(checkpoint)
             return
-        if self.coming is not checkpoint:
+        if checkpoint not in self.coming:
             return
-        old, self.base, self.coming = self.base, checkpoint, None
-        self.no_way_back = ""
-        if self.keeper.root is None:
-            self.keeper.root = checkpoint
+        place = self.coming.index(checkpoint)
+        older, self.coming = self.coming[:place], self.coming[place + 1:]
+        old, self.base = self.base, checkpoint
+        if not self.is_dirty():
+            self.no_way_back = ""
+        for one in older:
+            self.keeper.discard(one)
         wanted, self.wanted = self.wanted, []
         for request, name in wanted:
             orders.give_name(self, request, name, checkpoint)
@@ -309,17 +327,14 @@ class Lane:
 
     def checkpoint_gone(self, checkpoint):
         """A frozen interpreter died: killed by the cell, or for want of memory."""
+        if checkpoint is self.keeper.root:
+            return  # it is the keeper; it could not fork just now
         for lane in self.keeper.lanes:
-            if lane.coming is checkpoint:
-                lane.coming = None
+            if checkpoint in lane.coming:
+                lane.coming.remove(checkpoint)
                 lane.no_checkpoint("the checkpoint ended at once")
             if lane.base is checkpoint:
                 lane.base = checkpoint.parent or self.keeper.root
-        if self.keeper.root is checkpoint:
-            self.keeper.root = None
-        for lane in self.keeper.lanes:
-            if lane.base is checkpoint:
-                lane.base = None
         for other in self.keeper.checkpoints.values():
             if other.parent is checkpoint:
                 other.parent = checkpoint.parent
@@ -334,12 +349,12 @@ class Lane:
     # --- ends that the interpreter did not choose
 
     def live_is_dead(self):
-        watcher = poll()
-        watcher.register(self.live.process.fd, POLLIN)
-        return bool(watcher.poll(DYING_MS))
+        return self.live.process.is_dead(DYING_MS)
 
     def on_death(self):
         """The process is gone, by its own doing or by a signal."""
+        if not self.live.process.is_dead():
+            return
         self.drain()
         if self.live is None:
             return
@@ -379,6 +394,7 @@ class Lane:
         call, self.call = self.call, None
         self.hear_coming()
         ended = self.kill_live()
+        self.keeper.orphans(ended)
         facts = {"why": why, "processes_ended": ended}
         facts.update(more or {})
         if call is not None and call.why:
@@ -404,9 +420,8 @@ class Lane:
             if not watcher.poll(int(READY_SECONDS * 1000)) or not self.drain():
                 break
         self.awaited = None
-        coming = self.coming
-        if coming is not None:
-            self.keeper_hears(coming)
+        while self.coming:
+            self.hear(self.coming[-1])  # ready or gone: it is off the list in either case
 
     def go_back(self):
         """A new interpreter out of the newest checkpoint that still works."""
@@ -415,7 +430,7 @@ class Lane:
         dirty = self.is_dirty()
         newest = candidate = self.base
         while candidate is not None:
-            live = candidate.thaw(self.keeper.known())
+            live = self.wake(candidate)
             if live is not None:
                 facts = {
                     "restored": True, "checkpoint": candidate.number,
@@ -432,6 +447,15 @@ class Lane:
             broken, candidate = candidate, candidate.parent
             self.checkpoint_gone(broken)
         return {"restored": False, "lost": "no checkpoint is left"}
+
+    def wake(self, checkpoint):
+        """Tries more than once: a fork can fail while the processes just killed still count."""
+        for _ in range(4):
+            live = checkpoint.thaw(self.keeper.known())
+            if live is not None or checkpoint.is_dead():
+                return live
+            sleep(0.05)
+        return None
 
     # --- time
 
@@ -462,9 +486,3 @@ def reason_in(body):
         return text[:200] if isinstance(text, str) else "no reason was given"
     except (ValueError, AttributeError):
         return "no reason was given"
-
-
-def wait_for_end(process, seconds=5.0):
-    watcher = poll()
-    watcher.register(process.fd, POLLIN)
-    watcher.poll(int(seconds * 1000))

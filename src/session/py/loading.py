@@ -6,6 +6,7 @@ from frames import read_all
 from jsonio import loads
 
 MAX_UNPACKED = 1 << 30
+MAP_FROM = 1 << 20
 BOMS = (
     (b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32-le"), (b"\x00\x00\xfe\xff", "utf-32-be"),
     (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"),
@@ -20,10 +21,30 @@ class CannotLoad(ValueError):
 
 def read_descriptor(fd):
     """The bytes of a regular file or memfd, from its start."""
+    return read_all(fd, size_of(fd))
+
+
+def size_of(fd):
     status = fstat(fd)
     if (status.st_mode & 0o170000) != 0o100000:
         raise CannotLoad("the descriptor is not a regular file")
-    return read_all(fd, status.st_size)
+    return status.st_size
+
+
+def read_text(fd, encoding):
+    """(text, encoding) of a file. A large one is decoded where it lies, without a copy between."""
+    size = size_of(fd)
+    if size < MAP_FROM or encoding:
+        return decode(read_all(fd, size), encoding)
+    from mmap import ACCESS_READ, mmap
+
+    with mmap(fd, size, access=ACCESS_READ) as mapped:
+        if not is_marked(mapped[:4]):
+            try:
+                return str(mapped, "utf-8"), "utf-8"
+            except UnicodeDecodeError:
+                pass
+        return decode(mapped[:], None)
 
 
 def from_descriptor(fd, kind, request):
@@ -32,7 +53,7 @@ def from_descriptor(fd, kind, request):
     if kind == "json":
         return loads(read_descriptor(fd))
     if kind == "text":
-        return decode(read_descriptor(fd), request.get("encoding"))[0]
+        return read_text(fd, request.get("encoding"))[0]
     raise CannotLoad("set takes bytes, text or json, not " + str(kind)[:50])
 
 

@@ -103,8 +103,7 @@ def interrupt(lane, request, value):
 
 
 def busy(lane, request):
-    if lane.live is None or lane.keeper.root is None and lane.coming is None and (
-            lane.awaited is None):
+    if lane.live is None:
         lane.refuse(request, "the session has not been started")
         return True
     if lane.call is not None:
@@ -123,13 +122,12 @@ def reset(lane, request, value):
 def checkpoint(lane, request, value):
     if busy(lane, request):
         return
+    lane.hear_coming()
     reason = lane.keeper.name_is_free(value.get("name"))
     if reason is None and any(name == value["name"] for _, name in lane.wanted):
         reason = "there is a checkpoint of that name"
     if reason:
         lane.refuse(request, reason)
-    elif lane.awaited is not None or lane.coming is not None:
-        lane.wanted.append((request, value["name"]))  # it is on its way already
     elif not lane.is_dirty():
         give_name(lane, request, value["name"], lane.base)
     else:

@@ -17,6 +17,7 @@ from posix import (
     waitpid,
 )
 from posix import open as open_fd
+from select import POLLIN, poll
 from time import CLOCK_BOOTTIME, clock_gettime
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -36,6 +37,11 @@ class Process:
             pidfd_send_signal(self.fd, number)
         except OSError:
             pass
+
+    def is_dead(self, wait_ms=0):
+        watcher = poll()
+        watcher.register(self.fd, POLLIN)
+        return bool(watcher.poll(wait_ms))
 
     def end(self):
         """How it ended, as (exit code, signal); None where unknown. Call once it is dead."""
@@ -168,12 +174,15 @@ def send(pid, number):
 
 def reap_orphans(known):
     """Zombies that came to the keeper because it is the subreaper of the session. The ones in
-    `known` stay: how they ended is still to be read."""
+    `known` stay: how they ended is still to be read. Says how many there were."""
+    count = 0
     for _ in range(1000):
         try:
             dead = waitid(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT)
             if dead is None or dead.si_pid in known:
-                return
+                return count
             waitpid(dead.si_pid, WNOHANG)
         except OSError:
-            return
+            return count
+        count += 1
+    return count

@@ -19,14 +19,11 @@ F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
 class Streams:
     def __init__(self):
         self.null = -1
-        self.to_null()
         self.flush_libc = None
         self.modules_seen = len(sys.modules)
         self.out = make_stream(1, "<stdout>")
         self.err = make_stream(2, "<stderr>")
-        self.put_back()
-        stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
-        sys.stdin = sys.__stdin__ = stdin
+        self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
         flush_before_children(self)
 
     def to_null(self):
@@ -47,6 +44,9 @@ class Streams:
             self.out = make_stream(1, "<stdout>")
         if is_unusable(self.err):
             self.err = make_stream(2, "<stderr>")
+        if is_unusable(self.stdin):
+            self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
+        sys.stdin = sys.__stdin__ = self.stdin
         sys.stdout = sys.__stdout__ = self.out
         sys.stderr = sys.__stderr__ = self.err
 
@@ -70,9 +70,12 @@ class Streams:
         self.put_back()
         self.flush()  # what a broken pipe left in a buffer goes nowhere
 
-    def flush(self):
+    def flush_texts(self):
         quietly(self.out.flush)
         quietly(self.err.flush)
+
+    def flush(self):
+        self.flush_texts()
         if len(sys.modules) != self.modules_seen:
             self.modules_seen = len(sys.modules)
             self.find_libc()
@@ -160,7 +163,7 @@ def flush_before_children(streams):
     subprocess = sys.modules.get("subprocess")
     if subprocess is not None and hasattr(subprocess, "_fork_exec"):
         subprocess._fork_exec = _posixsubprocess.fork_exec
-    os.register_at_fork(before=lambda: (quietly(streams.out.flush), quietly(streams.err.flush)))
+    os.register_at_fork(before=streams.flush_texts)
 
 
 class OthersMuted:

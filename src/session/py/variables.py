@@ -28,6 +28,14 @@ def describe(name, value):
     return entry
 
 
+def describe_plainly(name, value):
+    """The same where nobody asks the object itself."""
+    entry = describe(name, value)
+    if entry["summary"] is None:
+        entry["summary"] = "<%s>" % entry["type"]
+    return entry
+
+
 def base_length(value):
     """len() of a subclass by the built-in type below it: its own __len__ is code of the user's."""
     for base in (list, tuple, dict, set, str, bytes):

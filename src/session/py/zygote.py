@@ -12,39 +12,40 @@ NEW, SPAWNED = 1, 2  # the two frames on a zygote's socket
 
 
 def preload(names):
-    """Imports what sessions will want, so that they share it; says what could not be had."""
-    import answers  # noqa: F401  (pulls in variables)
-    import errors  # noqa: F401
-    import interpreter  # noqa: F401
+    """Makes the interpreter and imports what sessions will want, so that they share it. Returns it,
+    and the names that could not be had."""
     import json.decoder  # noqa: F401  (the C scanner takes its exception from there)
-    import keeper  # noqa: F401
-    import linecache  # noqa: F401
     import traceback  # noqa: F401
 
+    import answers  # noqa: F401
+    import keeper  # noqa: F401
+    from interpreter import Interpreter
+
+    inside = Interpreter()
     missing = []
     for name in names:
         try:
             __import__(name)
         except Exception as error:
             missing.append("%s: %s" % (name, type(error).__name__))
+    inside.warm_up()
     gc.collect()
     gc.freeze()
-    return missing
+    return inside, missing
 
 
 def become_keeper(descriptor):
     """This process becomes the keeper of one session."""
-    preload(())
     import keeper
 
-    keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, descriptor))
+    keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, descriptor), preload(())[0])
     _exit(0)
 
 
 def serve(descriptor, names):
     """Forks a keeper for each NEW frame; its descriptor is the session's control socket."""
     sock = socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
-    missing = preload(names)
+    inside, missing = preload(names)
     f.send_frame(sock, SPAWNED, 0, dumps({
         "pid": getpid(), "missing": missing, "python": sys.version.split()[0]}))
     stream = f.Stream(sock)
@@ -52,7 +53,7 @@ def serve(descriptor, names):
         while stream.fill():
             frame = stream.next()
             while frame is not None:
-                spawn(sock, stream, frame)
+                spawn(sock, stream, frame, inside)
                 frame = stream.next()
             reap()
     except (OSError, f.Broken):
@@ -60,7 +61,7 @@ def serve(descriptor, names):
     _exit(0)
 
 
-def spawn(sock, stream, frame):
+def spawn(sock, stream, frame, inside):
     kind, request, body = frame
     if kind != NEW:
         raise f.Broken("a zygote knows one frame")
@@ -77,7 +78,7 @@ def spawn(sock, stream, frame):
         import keeper
 
         try:
-            keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, control), options.get("start"))
+            keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, control), inside, options.get("start"))
         finally:
             _exit(1)
     f.close_all([control])

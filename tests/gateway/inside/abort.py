@@ -9,7 +9,7 @@ for i in range(count):
     peer = socket.create_connection((address, port), timeout=5)
     peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     if i % 3:
-        peer.send(f"GET /bytes HTTP/1.1\r\nHost: {host}\r\n{'' if i % 3 == 1 else chr(13) + chr(10)}"
-                  .encode())
+        end = "\r\n" if i % 3 == 2 else ""  # or not even a whole head
+        peer.send(f"GET /bytes HTTP/1.1\r\nHost: {host}\r\n{end}".encode())
     peer.close()
 print("gone")

@@ -1,4 +1,4 @@
-"""dns_query.py [-t] [-s SERVER] NAME TYPE [NAME TYPE…]: one line for each: the code, the answers."""
+"""dns_query.py [-t] [-s SERVER] NAME TYPE [NAME TYPE…]: a line for each: the code, the answers."""
 import ipaddress
 import os
 import socket
@@ -12,7 +12,8 @@ CODES = {0: "NOERROR", 1: "FORMERR", 2: "SERVFAIL", 3: "NXDOMAIN", 4: "NOTIMP", 
 
 def query(name, kind):
     labels = b"".join(bytes([len(one)]) + one for one in name.encode("latin-1").split(b"."))
-    return os.urandom(2) + struct.pack("!HHHHH", 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", TYPES[kind], 1)
+    head = os.urandom(2) + struct.pack("!HHHHH", 0x0100, 1, 0, 0, 0)
+    return head + labels + b"\0" + struct.pack("!HH", TYPES[kind], 1)
 
 
 def skip_name(packet, at):

@@ -1,7 +1,7 @@
 """raw.py HOST PORT [--end] [--slowly]: sends its input as it is, shows all that comes back.
 
-The last line on standard error says how it ended: end, reset, refused, late. --end shuts the sending
-side; --slowly sends byte by byte, each in a segment of its own.
+The last line on standard error says how it ended: end, reset, refused, late. --end shuts the
+sending side; --slowly sends byte by byte, each in a segment of its own.
 """
 import errno
 import socket

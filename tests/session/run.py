@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""Tests of the inside of a session. Prints 'N passed, N failed'.
+
+    tests/session/run.py [-v] [-k WORD] [--python PATH]
+
+The whole run happens in a pid namespace of its own where that can be had, as a session's own life
+does: no signal that a test (or a defect) sends can reach a process outside.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def enter_namespace():
+    """Runs this program again inside a new pid namespace, and ends with its status."""
+    if os.environ.get("CAISSON_SESSION_TESTS") == "inside" or not shutil.which("unshare"):
+        return
+    inside = ["--pid", "--fork", "--mount-proc", "--kill-child"]
+    ways = (["unshare", *inside], ["unshare", "--user", "--map-root-user", *inside])
+    for way in ways:
+        if subprocess.run([*way, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+            os.environ["CAISSON_SESSION_TESTS"] = "inside"
+            os.execvp(way[0], [*way, sys.executable, os.path.abspath(__file__), *sys.argv[1:]])
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("-v", action="store_true")
+    options.add_argument("-k", action="append")
+    options.add_argument("--python", default=sys.executable)
+    chosen = options.parse_args()
+    os.environ["CAISSON_SESSION_PYTHON"] = chosen.python
+    sys.path.insert(0, HERE)
+    loader = unittest.TestLoader()
+    if chosen.k:
+        loader.testNamePatterns = ["*%s*" % word for word in chosen.k]
+    tests = loader.discover(HERE, "test_*.py")
+    result = unittest.TextTestRunner(verbosity=2 if chosen.v else 1).run(tests)
+    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
+    print("%d passed, %d failed" % (result.testsRun - failed, failed))
+    return 1 if failed or not result.testsRun else 0
+
+
+if __name__ == "__main__":
+    enter_namespace()
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""Rich results, with stand-ins for the libraries that make them."""
+
+import base64
+
+from case import SessionCase
+
+PYPLOT = """
+import sys, types
+class Figure:
+    def __init__(self, n): self.n = n
+    def savefig(self, file, **kw): file.write(b'PNG%d' % self.n)
+Figure.__module__ = 'matplotlib.figure'
+figures = {}
+pyplot = types.ModuleType('matplotlib.pyplot')
+def new():
+    figures[len(figures) + 1] = f = Figure(len(figures) + 1)
+    return f
+pyplot.new, pyplot.get_fignums, pyplot.figure = new, lambda: list(figures), lambda n: figures[n]
+pyplot.close = lambda what: figures.clear()
+sys.modules['matplotlib.pyplot'] = pyplot
+plt = pyplot
+"""
+
+
+class Display(SessionCase):
+    def test_offers_of_an_object(self):
+        answer = self.ok(
+            "class Rich:\n    def _repr_html_(self): return '<b>é</b>'\n"
+            "    def _repr_markdown_(self): return '*m*'\n"
+            "    def _repr_png_(self): return b'\\x89PNG'\n"
+            "    def _repr_json_(self): return {'k': [1]}\n"
+            "    def _repr_svg_(self): raise ValueError\n    def __repr__(self): return 'rich'\n"
+            "Rich()")
+        self.assertEqual(answer.json["value"], {
+            "text/plain": "rich", "text/html": "<b>é</b>", "text/markdown": "*m*",
+            "image/png": base64.b64encode(b"\x89PNG").decode(), "application/json": {"k": [1]}})
+
+    def test_a_class_that_offers_is_not_an_object_that_offers(self):
+        self.ok("class Rich:\n    def _repr_html_(self): return 'x'")
+        self.assertEqual(list(self.ok("Rich").json["value"]), ["text/plain"])
+
+    def test_figures_are_shown_once_at_the_end(self):
+        self.ok(PYPLOT)
+        answer = self.ok("plt.new(); plt.new()\nprint('drawn')")
+        self.assertEqual([d["image/png"] for d in answer.json["displays"]],
+                         [base64.b64encode(b"PNG1").decode(), base64.b64encode(b"PNG2").decode()])
+        self.assertNotIn("displays", self.ok("1").json)
+
+    def test_a_figure_as_the_value_is_not_shown_twice(self):
+        self.ok(PYPLOT)
+        answer = self.ok("plt.new()")
+        self.assertEqual(answer.json["value"]["image/png"], base64.b64encode(b"PNG1").decode())
+        self.assertNotIn("displays", answer.json)
+
+    def test_display_shows_in_order(self):
+        answer = self.ok("display(1, 'two')\ndisplay([3])")
+        self.assertEqual([d["text/plain"] for d in answer.json["displays"]], ["1", "'two'", "[3]"])
+
+    def test_too_many_are_left_out_and_that_is_said(self):
+        answer = self.ok("for i in range(100): display(i)")
+        self.assertEqual(len(answer.json["displays"]), 64)
+        self.assertIn("36 rich results were left out", answer.json["notes"][0])
+
+    def test_a_large_image_goes_by_descriptor(self):
+        answer = self.ok("class P:\n    def _repr_png_(self): return bytes(3_000_000)\nP()")
+        self.assertEqual(len(base64.b64decode(answer.json["value"]["image/png"])), 3_000_000)
+
+    def test_text_of_built_in_values_reads_as_repr_does(self):
+        for source in ("[1, 'a', (2,), {3}, frozenset({4}), {'k': b'v'}, set(), (), {}, None, "
+                       "1.5, 2j, range(3)]",
+                       "'quo\\'te'", "[[], [[]]]", "...", "10 ** 100"):
+            self.assertEqual(self.ok(source).text, repr(eval(source)), source)
+        self.assertLess(len(self.ok("list(range(10**6))").text), 70_000)
+        self.assertIn("<int of", self.ok("1 << 100000").text)
+
+    def test_a_repr_that_fails_is_told(self):
+        self.assertIn("repr raised ValueError", self.ok(
+            "class A:\n    def __repr__(self): raise ValueError('x')\nA()").text)
+        self.assertIn("repr raised", self.ok("class B:\n    def __repr__(self): return 3\n"
+                                             "B()").text)

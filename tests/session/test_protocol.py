@@ -1,0 +1,163 @@
+"""The protocol from the host's side: wrong frames, ends, the zygote, the embedded program, IPython."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import host
+from case import SessionCase, is_gone, kernel_module
+
+
+class Frames(SessionCase):
+    def test_calls_before_the_start_are_refused(self):
+        session = host.Session(start=False)
+        self.assertEqual(session.call(host.VARS, {}).kind, host.REFUSED)
+        self.assertEqual(session.ask(host.RESET).kind, host.REFUSED)
+        session.close()
+
+    def test_a_frame_out_of_bounds_ends_the_session(self):
+        for data in (host.HEADER.pack(host.MAX_BODY + 1, host.VARS, 1), host.HEADER.pack(0, 200, 1),
+                     host.HEADER.pack(0, host.EXEC, 1), host.HEADER.pack(0, 50, 1)):
+            session = host.Session()
+            session.send_raw(data)
+            self.assertIsNone(session.receive())
+            session.close()
+            self.assertTrue(is_gone(session.hello.json["pid"]))
+
+    def test_frames_that_come_in_pieces(self):
+        body = host.PREFIX.pack(0, 0, 0, 0) + b"{}"
+        data = host.HEADER.pack(len(body), host.VARS, 4242) + body
+        for at in range(len(data)):
+            self.session.send_raw(data[at:at + 1])
+        self.assertEqual(self.session.wait(4242).kind, host.RESULT)
+
+    def test_several_frames_in_one_piece(self):
+        one = host.HEADER.pack(0, host.CHECKPOINTS, 7001)
+        two = host.HEADER.pack(0, host.CHECKPOINTS, 7002)
+        self.session.send_raw(one + two)
+        self.assertEqual([self.session.wait(7001).kind, self.session.wait(7002).kind], [host.DONE] * 2)
+
+    def test_a_body_that_is_not_json_is_refused(self):
+        for body in (b"{", b"[1]", b"\xff", b"{}x", b"[" * 5000):
+            request = self.session.send(host.CHECKPOINT, body)
+            self.assertEqual(self.session.wait(request).kind, host.REFUSED, body[:10])
+
+    def test_end_closes_the_lane(self):
+        with host.Session() as session:
+            self.assertEqual(session.ask(host.END).kind, host.DONE)
+            self.assertIsNone(session.receive())
+
+    def test_a_host_that_vanishes_leaves_nothing(self):
+        session = host.Session()
+        session.exec("import subprocess\np = subprocess.Popen(['sleep', '63.5'])")
+        pid = session.hello.json["pid"]
+        body = host.PREFIX.pack(0, 0, 0, 2) + b"while True: pass"
+        session.send(host.EXEC, body, [1, 1])
+        session.close()
+        self.assertTrue(is_gone(pid))
+        self.assertEqual(subprocess.run("ps ax | grep '[s]leep "
+                                        "63.5'", shell=True, capture_output=True).stdout, b"")
+
+
+class Zygotes(unittest.TestCase):
+    def test_sessions_by_fork(self):
+        with host.Zygote(modules=["decimal", "no_such_module"]) as zygote:
+            self.assertEqual(zygote.facts["missing"], ["no_such_module: ModuleNotFoundError"])
+            lanes = [zygote.session(functions=[]) for _ in range(5)]
+            for number, lane in enumerate(lanes):
+                self.assertEqual(lane.receive().kind, host.HELLO)
+                self.assertEqual(lane.value("import sys\nx = %d\n"
+                                            "'decimal' in sys.modules, x" % number),
+                                 "(True, %d)" % number)
+            self.assertEqual(lanes[0].exec("import os\nos._exit(1)").kind, host.ENDED)
+            self.assertEqual([lane.value("x") for lane in lanes], list("01234"[:1]) + list("1234"))
+            for lane in lanes:
+                lane.sock.close()
+
+
+class Embedded(unittest.TestCase):
+    def test_the_bundle_is_one_file_that_starts_by_itself(self):
+        folder = os.path.dirname(host.KERNEL)
+        text = subprocess.run([sys.executable, os.path.join(folder, "bundle.py")], capture_output=True,
+                              check=True).stdout
+        self.assertEqual(text, subprocess.run(
+            [sys.executable, os.path.join(folder, "bundle.py")], capture_output=True, check=True).stdout)
+        with tempfile.NamedTemporaryFile(suffix=".py") as file:
+            file.write(text)
+            file.flush()
+            real, host.KERNEL = host.KERNEL, file.name
+            try:
+                with host.Session() as session:
+                    self.assertEqual(session.value("6 * 7"), "42")
+            finally:
+                host.KERNEL = real
+
+
+class IPython(unittest.TestCase):
+    def test_ipython_when_it_is_there_and_the_standard_library_otherwise(self):
+        with host.Session(ipython=True, flags=("-I",)) as session:
+            there = session.exec("import IPython").json["status"] == "ok"
+            self.assertEqual(session.hello.json["shell"], "ipython" if there else "standard")
+            self.assertEqual(session.value("x = 20\nx + 1"), "21")
+            answer = session.exec("print('a')\n!echo b\nx")
+            self.assertEqual((answer.out, answer.err, answer.text), (b"a\nb\n", b"", "20"))
+            answer = session.exec("def f(): return 1 / 0\nf()")
+            self.assertEqual((answer.json["status"], answer.out, answer.err), ("error", b"", b""))
+            self.assertEqual(answer.json["error"]["type"], "ZeroDivisionError")
+            self.assertNotIn("\x1b", answer.json["error"]["traceback"])
+            self.assertEqual(session.exec("if if").json["error"]["type"], "SyntaxError")
+            self.assertEqual(session.value("import asyncio\nawait asyncio.sleep(0, 3)"), "3")
+            self.assertEqual(session.exec("import os\nos._exit(1)").kind, host.ENDED)
+            self.assertEqual(session.value("x"), "20")
+
+
+class Units(unittest.TestCase):
+    def test_plain_copies_are_bounded(self):
+        jsonio = kernel_module("jsonio")
+        self.assertEqual(jsonio.Plain(1000).copy({"a": (1, [True])}), {"a": [1, [True]]})
+        deep = []
+        for _ in range(100):
+            deep = [deep]
+        for value in ("x" * 2000, [0] * 2000, deep, {1: object()}, {(1, 2): 3}, float("nan"), 1 << 9000):
+            with self.assertRaises(jsonio.NotJson):
+                jsonio.Plain(1000).copy(value)
+
+    def test_json_reads_what_the_json_package_reads(self):
+        jsonio = kernel_module("jsonio")
+        for text in ('{"a": [1, 2.5, "\\u00e9\\ud83d\\ude00", null, '
+                     'true]}', ' [] ', '"x"', "-0.5e3"):
+            self.assertEqual(jsonio.loads(text), json.loads(text))
+            self.assertEqual(json.loads(jsonio.dumps(json.loads(text))), json.loads(text))
+        for text in ("", "{", "[1,]", "NaN", "1 2", '{"a" 1}', "\x00"):
+            with self.assertRaises(ValueError):
+                jsonio.loads(text)
+
+    def test_a_family_never_holds_a_stranger(self):
+        processes = kernel_module("processes")
+        table = {1: (0, 0, 0), 2: (0, 0, 0), 5: (1, 5, 0), 9: (5, 5, 0), 10: (9, 10, 0), 11: (10, 10, 0),
+                 12: (11, 12, 0), 13: (1, 10, 0), 20: (9, 20, 0), 21: (20, 20, 0), 30: (1, 30, 0), 31: (9, 31, 0)}
+        self.assertEqual(processes.family(10, None, frozenset({20}), table, 9), {10, 11, 12, 13})
+        self.assertEqual(processes.family(10, 9, frozenset({20}), table, 9), {10, 11, 12, 13, 31})
+        for strange in (0, 1, 5, 9, 777):
+            self.assertEqual(processes.family(strange, None, frozenset(), table, 9) - {777}, set(), strange)
+
+    def test_purity_doubts(self):
+        purity = kernel_module("purity")
+        namespace = {"n": 1, "s": "a", "o": [], "len": 3}
+        for source, expected in (("1 + n", True), ("s * 3", True), ("o", False), ("n.real", False), ("f()", False),
+                                 ("len(s)", False), ("abs(n)", True), ("print(n)", True), ("print(o)", False),
+                                 ("print(n, file=s)", False), ("n if n else "
+                                                               "s", True), ("unknown", False),
+                                 ("n = 1", False), ("f'{n}'", True), ("", True), ("lambda: "
+                                                                                  "1", False)):
+            self.assertEqual(purity.changes_nothing(compile(source, "", "exec", 0x400), namespace), expected, source)
+
+    def test_sockets_of_a_session_are_not_inherited_by_programs(self):
+        with host.Session() as session:
+            answer = session.exec("import os\nos.system('ls -l /proc/self/fd | grep -c socket');")
+            self.assertEqual(answer.out, b"0\n")
+            self.assertIsInstance(session.sock, socket.socket)

@@ -1,0 +1,124 @@
+"""Stopping: the interrupt, the kill, what is kept, what never shows again."""
+
+import time
+
+import host
+from case import SessionCase
+
+
+class Stop(SessionCase):
+    def test_a_timeout_interrupts_and_state_is_kept(self):
+        self.ok("x = 1")
+        answer = self.session.exec("x = 2\nprint('so far')\nimport time\n"
+                                   "time.sleep(60)", timeout_ms=150)
+        self.assertEqual(answer.kind, host.RESULT, answer)
+        self.assertEqual(answer.json["status"], "interrupted")
+        self.assertTrue(answer.interrupted)
+        self.assertIn("KeyboardInterrupt", answer.json["error"]["traceback"])
+        self.assertEqual(answer.out, b"so far\n")
+        self.assertEqual(self.ok("x").text, "2")
+
+    def test_a_swallowed_interrupt_is_a_kill_and_the_state_before_the_call_is_back(self):
+        self.ok("x = 1")
+        answer = self.ended(
+            "x = 2\nprint('so far', flush=True)\nimport time\nwhile True:\n    try:\n"
+            "        time.sleep(60)\n"
+            "    except BaseException:\n        pass", timeout_ms=150, grace_ms=200)
+        self.assertEqual(answer.json["stopped"], "timeout")
+        self.assertFalse(answer.json["calls_lost"])
+        self.assertEqual(answer.out, b"so far\n")
+        self.assertEqual(self.ok("x").text, "1")
+
+    def test_ignored_signals_do_not_help(self):
+        self.ok("x = 1")
+        self.ended(
+            "import signal, time\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n"
+            "    signal.signal(s, signal.SIG_IGN)\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2])\n"
+            "while True: time.sleep(1)", timeout_ms=100, grace_ms=150)
+        self.assertEqual(self.ok("x").text, "1")
+
+    def test_a_loop_in_c_is_killed(self):
+        self.ended("sum(range(10**13))", timeout_ms=100, grace_ms=150)
+
+    def test_a_shell_command_ends_with_its_call(self):
+        answer = self.session.exec("!sleep 61.5", timeout_ms=150)
+        self.assertEqual(answer.json["status"], "interrupted")
+        answer = self.session.exec("import os\n"
+                                   "os.system('sleep 61.5; true');", timeout_ms=150, grace_ms=1000)
+        self.assertEqual(answer.kind, host.RESULT, answer)
+        self.assertEqual(self.ok("!ps ax | grep -c '[s]leep 61.5'").out, b"0\n")
+
+    def test_the_host_can_interrupt(self):
+        sent = []
+
+        def during(run):
+            if not sent and run.pipes[run.order[0]]:
+                sent.append(run.lane.send(host.INTERRUPT, request=run.request))
+
+        answer = self.session.exec("import time\nprint('go', flush=True)\n"
+                                   "time.sleep(60)", during=during)
+        self.assertEqual(answer.json["status"], "interrupted")
+        self.assertTrue(answer.interrupted)
+
+    def test_an_interrupt_for_a_call_that_is_over_does_nothing(self):
+        self.ok("x = 1")
+        self.session.send(host.INTERRUPT, request=self.session.requests)
+        self.session.send(host.INTERRUPT, request=99999)
+        self.assertEqual(self.ok("x").text, "1")
+
+    def test_a_signal_between_calls_does_no_harm(self):
+        self.ok("import os, signal, threading\nx = 1")
+        self.ok("threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()")
+        time.sleep(0.15)
+        self.assertEqual(self.ok("x").text, "1")
+        self.assertEqual(self.session.notes, [])
+
+    def test_an_await_can_be_interrupted_and_the_loop_lives_on(self):
+        answer = self.session.exec("import asyncio\nawait asyncio.sleep(60)", timeout_ms=200)
+        self.assertEqual(answer.json["status"], "interrupted", answer)
+        self.assertEqual(self.ok("await asyncio.sleep(0, 5)").text, "5")
+
+    def test_a_stopped_call_with_a_running_thread_has_not_stopped(self):
+        self.ok("x = 1")
+        answer = self.ended(
+            "import threading, time\nx = 2\ndef tick():\n    while True:\n"
+            "        print('tick'); time.sleep(.01)\n"
+            "threading.Thread(target=tick, daemon=True).start()\ntime.sleep(60)", timeout_ms=150)
+        self.assertIn("threads", answer.json["why"])
+        answer = self.ok("import time\ntime.sleep(.1)\nx")
+        self.assertEqual((answer.out, answer.text), (b"", "1"))
+
+    def test_words_of_a_thread_never_show_in_a_later_call(self):
+        answer = self.ok(
+            "import threading, time, sys\nstop = False\ndef tick():\n    while not stop:\n"
+            "        print('tick'); sys.stderr.write('tock\\n'); time.sleep(.005)\n"
+            "t = threading.Thread(target=tick)\nt.start()\ntime.sleep(.05)")
+        self.assertIn(b"tick", answer.out)
+        self.assertEqual(answer.json["threads"], 1)
+        answer = self.ok("time.sleep(.05)\nprint('mine')")
+        self.assertEqual((answer.out, answer.err), (b"mine\n", b""))
+        self.ok("stop = True\nt.join()")
+
+    def test_a_daemon_that_keeps_the_pipe_never_shows_in_a_later_call(self):
+        answer = self.ok(
+            "import subprocess\n"
+            "p = subprocess.Popen(['sh', '-c', 'while sleep .01; do echo daemon; done'])\n"
+            "import time\ntime.sleep(.05)")
+        self.assertIn(b"daemon", answer.out)
+        answer = self.ok("time.sleep(.1)\nprint('mine')")
+        self.assertEqual((answer.out, answer.err), (b"mine\n", b""))
+        self.ok("p.kill()\np.wait();")
+
+    def test_two_calls_at_once_are_refused(self):
+        refused = []
+
+        def during(run):
+            if not refused and run.pipes[run.order[0]]:
+                body = host.PREFIX.pack(0, 0, 0, 0) + b"{}"
+                refused.append(run.lane.send(host.VARS, body))
+                frame = run.lane.wait(refused[0])
+                self.assertEqual(frame.kind, host.REFUSED)
+                self.assertIn("busy", frame.json["error"])
+
+        self.ok("import time\nprint('go', flush=True)\ntime.sleep(.2)", during=during)
+        self.assertTrue(refused)
