@@ -69,9 +69,13 @@ void set_no_delay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// Nothing is lost on a loopback, and controls that pace what they send (BBR) halve its rate.
-static void prefer_plain_control(int fd) {
-  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
+// Nothing is lost on the way to this very host, and controls that pace what they send (BBR) halve the
+// rate of a loopback.
+static void suit_control_to_way(int fd, const Endpoint& to) {
+  std::optional<Endpoint> from = local_endpoint(fd);
+  bool stays_here = class_of(to.address) == AddressClass::kLoopback ||
+                    (from && from->address == to.address);
+  if (stays_here) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 
 Task<Connected> connect_tcp(Loop& loop, Deadlines& deadlines, Endpoint to,
@@ -80,9 +84,9 @@ Task<Connected> connect_tcp(Loop& loop, Deadlines& deadlines, Endpoint to,
   UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) co_return Connected{std::nullopt, errno};
   set_no_delay(fd.get());
-  if (class_of(to.address) == AddressClass::kLoopback) prefer_plain_control(fd.get());
   SocketAddress address = to_kernel(to);
   int error = ::connect(fd.get(), address.get(), address.size) == 0 ? 0 : errno;
+  suit_control_to_way(fd.get(), to);  // the kernel has chosen where it goes out
   Connected result;
   result.socket.emplace(loop, std::move(fd));
   if (error == EINPROGRESS) {

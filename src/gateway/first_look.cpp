@@ -1,5 +1,6 @@
 #include "gateway/first_look.h"
 
+#include <array>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -10,6 +11,17 @@ namespace {
 constexpr std::chrono::seconds kFirstTime{60};  // from the first byte to a decision
 constexpr std::chrono::milliseconds kQuietTime{300};
 constexpr size_t kReadSize = 16 * 1024;
+
+// Servers of HTTP/2 send their SETTINGS without having heard anything, and yet their clients name a
+// host: an empty-handed look at the frame's header (RFC 9113 4.1) tells them apart.
+bool greets_in_http2(Stream& upstream) {
+  std::array<uint8_t, 9> frame{};
+  if (upstream.has_unread() || !upstream.is_plain()) return false;
+  Moved got = upstream.socket().peek(frame);
+  bool is_settings = frame[3] == 4 && frame[4] == 0;
+  bool on_connection = !frame[5] && !frame[6] && !frame[7] && !frame[8];
+  return got.bytes == frame.size() && frame[0] == 0 && frame[1] == 0 && is_settings && on_connection;
+}
 }  // namespace
 
 FirstLook::FirstLook(Core& core, Stream& client, Stream& upstream, HostSide host)
@@ -89,7 +101,7 @@ Task<> FirstLook::let_through() {
 Task<> FirstLook::watch_host() {
   int error = 0;
   if (!over_) error = co_await upstream_.wait_read();
-  if (error == 0 && !over_) {
+  if (error == 0 && !over_ && !greets_in_http2(upstream_)) {
     host_spoke_ = true;
     client_.socket().cancel();
   }

@@ -15,15 +15,21 @@
 namespace caisson {
 namespace {
 
+constexpr std::string_view kNoAnswer = "{\"error\":\"the host ended without an answer\"}";
+constexpr std::string_view kCantRead =
+    "{\"error\":\"the host's answer is compressed, so secrets in it can't be masked\"}";
+
 // One request and its answer.
 struct Exchange2 {
   int32_t upstream_id = -1;
+  bool upstream_open = false;
   std::string method;
   std::optional<Substitution> substitution;
   std::optional<SubstitutionFilter> filter;
   std::optional<ResponseMask> mask;
   bool masks = false;
-  bool answered = false;       // the answer's head went to the client
+  bool answered = false;  // the answer's head went to the client
+  bool finished = false;  // and its end
   size_t up_credit = 0, down_credit = 0;  // bytes that came and weren't told as taken
 };
 
@@ -65,8 +71,13 @@ class Http2Relay final : public Http2Link::Listener {
 
   Task<> run_upstream() {
     co_await upstream_.run();
-    client_.stop();
+    upstream_ended();
     upstream_done_.set();
+  }
+  // What the host has answered to its end still goes to the client.
+  void upstream_ended();
+  void stop_when_served() {
+    if (no_upstream_ && exchanges_.empty()) client_.stop();
   }
 
   void take_request(int32_t id, Http2Message message);
@@ -75,7 +86,7 @@ class Http2Relay final : public Http2Link::Listener {
   void take_answer(int32_t upstream_id, Http2Message message);
   bool mask(Exchange2& exchange, HttpHead& answer);
   void refuse(int32_t id, const Verdict& verdict);
-  void answer(int32_t id, unsigned status, const std::string& json);
+  void answer(int32_t id, unsigned status, std::string_view json);
   void data_up(int32_t id, std::string_view bytes);
   void data_down(int32_t upstream_id, std::string_view bytes);
   void spend_budget();
@@ -97,8 +108,23 @@ class Http2Relay final : public Http2Link::Listener {
   Event upstream_done_;
   std::unordered_map<int32_t, Exchange2> exchanges_;  // by the client's stream
   std::unordered_map<int32_t, int32_t> by_upstream_;
-  bool must_reset_ = false;
+  bool must_reset_ = false, no_upstream_ = false;
 };
+
+void Http2Relay::upstream_ended() {
+  no_upstream_ = true;
+  client_.say_goodbye();
+  for (auto& [id, exchange] : exchanges_) {
+    exchange.upstream_open = false;
+    if (exchange.finished) continue;
+    exchange.finished = true;
+    if (exchange.answered) client_.reset(id, NGHTTP2_INTERNAL_ERROR);
+    else answer(id, 502, kNoAnswer);
+    exchange.answered = true;
+  }
+  by_upstream_.clear();
+  stop_when_served();
+}
 
 void Http2Relay::spend_budget() {
   core_.deny({false, "byte budget", "the cell's byte budget is spent",
@@ -109,7 +135,7 @@ void Http2Relay::spend_budget() {
   upstream_.stop();
 }
 
-void Http2Relay::answer(int32_t id, unsigned status, const std::string& json) {
+void Http2Relay::answer(int32_t id, unsigned status, std::string_view json) {
   HttpHead head;
   head.status = status;
   head.fields = {{"content-type", "application/json"},
@@ -179,6 +205,7 @@ void Http2Relay::pass_request(int32_t id, HttpRequest request, bool ends) {
     exchanges_.erase(id);
     return client_.reset(id, NGHTTP2_REFUSED_STREAM);  // the client may try again elsewhere
   }
+  exchange.upstream_open = true;
   by_upstream_[exchange.upstream_id] = id;
 }
 
@@ -204,12 +231,12 @@ void Http2Relay::take_answer(int32_t upstream_id, Http2Message message) {
   message.head.remove("Proxy-Authenticate");
   if (!mask(*exchange, message.head)) {
     upstream_.reset(upstream_id, NGHTTP2_CANCEL);
-    exchange->answered = true;
-    return answer(id, 502, "{\"error\":\"the host's answer is compressed, so secrets in it can't "
-                           "be masked\"}");
+    exchange->answered = exchange->finished = true;
+    return answer(id, 502, kCantRead);
   }
   if (message.head.status < 200) return client_.inform(id, message.head);
   exchange->answered = true;
+  exchange->finished = message.ends;
   client_.respond(id, message.head,
                   message.ends ? Http2Link::Body::kNone : Http2Link::Body::kFollows);
 }
@@ -221,7 +248,7 @@ void Http2Relay::on_data(Http2Link& link, int32_t id, std::string_view bytes) {
 
 void Http2Relay::data_up(int32_t id, std::string_view bytes) {
   Exchange2* exchange = find(id);
-  if (!exchange || exchange->upstream_id < 0) return client_.took(id, bytes.size());
+  if (!exchange || !exchange->upstream_open) return client_.took(id, bytes.size());
   if (!core_.traffic.count(Way::kUp, bytes.size())) return spend_budget();
   exchange->up_credit += bytes.size();
   if (!exchange->filter) return upstream_.send(exchange->upstream_id, bytes);
@@ -233,7 +260,7 @@ void Http2Relay::data_up(int32_t id, std::string_view bytes) {
       core_.deny(verdict, where_, "http");
       return client_.reset(id, NGHTTP2_CANCEL);
     }
-    exchange->answered = true;
+    exchange->answered = exchange->finished = true;
     return refuse(id, verdict);
   }
   upstream_.send(exchange->upstream_id, out);
@@ -242,7 +269,7 @@ void Http2Relay::data_up(int32_t id, std::string_view bytes) {
 void Http2Relay::data_down(int32_t upstream_id, std::string_view bytes) {
   int32_t id = client_id(upstream_id);
   Exchange2* exchange = find(id);
-  if (!exchange) return upstream_.took(upstream_id, bytes.size());
+  if (!exchange || exchange->finished) return upstream_.took(upstream_id, bytes.size());
   if (!core_.traffic.count(Way::kDown, bytes.size())) return spend_budget();
   exchange->down_credit += bytes.size();
   if (!exchange->mask) return client_.send(id, bytes);
@@ -255,7 +282,8 @@ void Http2Relay::on_trailers(Http2Link& link, int32_t id, HttpHead trailers) {
   if (&link == &upstream_) {
     int32_t down = client_id(id);
     Exchange2* exchange = find(down);
-    if (!exchange) return;
+    if (!exchange || exchange->finished) return;
+    exchange->finished = true;
     if (exchange->mask) {
       std::string rest;
       exchange->mask->finish_body(rest);
@@ -265,7 +293,7 @@ void Http2Relay::on_trailers(Http2Link& link, int32_t id, HttpHead trailers) {
     return client_.finish(down, &trailers);
   }
   Exchange2* exchange = find(id);
-  if (!exchange || exchange->upstream_id < 0) return;
+  if (!exchange || !exchange->upstream_open) return;
   std::string rest;
   bool fine = !exchange->filter || exchange->filter->finish(rest);
   for (HttpField& field : trailers.fields)
@@ -280,7 +308,7 @@ void Http2Relay::on_end(Http2Link& link, int32_t id) {
   std::string rest;
   if (&link == &client_) {
     Exchange2* exchange = find(id);
-    if (!exchange || exchange->upstream_id < 0) return;
+    if (!exchange || !exchange->upstream_open) return;
     if (exchange->filter && !exchange->filter->finish(rest)) {
       upstream_.reset(exchange->upstream_id, NGHTTP2_CANCEL);
       core_.deny(exchange->filter->refusal(), where_, "http");
@@ -288,7 +316,8 @@ void Http2Relay::on_end(Http2Link& link, int32_t id) {
     }
     upstream_.send(exchange->upstream_id, rest);
     upstream_.finish(exchange->upstream_id);
-  } else if (Exchange2* exchange = find(client_id(id))) {
+  } else if (Exchange2* exchange = find(client_id(id)); exchange && !exchange->finished) {
+    exchange->finished = true;
     if (exchange->mask) exchange->mask->finish_body(rest);
     client_.send(client_id(id), rest);
     client_.finish(client_id(id));
@@ -300,7 +329,8 @@ void Http2Relay::on_drained(Http2Link& link, int32_t id) {
   if (&link == &upstream_) {
     int32_t from = client_id(id);
     if (Exchange2* exchange = find(from)) client_.took(from, std::exchange(exchange->up_credit, 0));
-  } else if (Exchange2* exchange = find(id); exchange && exchange->upstream_id >= 0) {
+  } else if (Exchange2* exchange = find(id)) {
+    // The host's stream may have ended; the connection's window is one for all.
     upstream_.took(exchange->upstream_id, std::exchange(exchange->down_credit, 0));
   }
 }
@@ -312,20 +342,23 @@ void Http2Relay::on_close(Http2Link& link, int32_t id, uint32_t code) {
     Exchange2* exchange = find(down);
     if (!exchange) return;
     client_.took(down, std::exchange(exchange->up_credit, 0));
-    exchange->upstream_id = -1;
-    if (code == NGHTTP2_NO_ERROR && exchange->answered) return;
-    if (exchange->answered) return client_.reset(down, code);
+    exchange->upstream_open = false;
+    if (exchange->finished) return;
+    exchange->finished = true;
+    if (exchange->answered) return client_.reset(down, code ? code : uint32_t{NGHTTP2_INTERNAL_ERROR});
     exchange->answered = true;
-    return answer(down, 502, "{\"error\":\"the host ended without an answer\"}");
+    return answer(down, 502, kNoAnswer);
   }
   Exchange2* exchange = find(id);
   if (!exchange) return;
-  if (exchange->upstream_id >= 0) {
-    upstream_.took(exchange->upstream_id, exchange->down_credit);
-    if (code != NGHTTP2_NO_ERROR) upstream_.reset(exchange->upstream_id, NGHTTP2_CANCEL);
+  upstream_.took(exchange->upstream_id, exchange->down_credit);
+  if (exchange->upstream_open) {
+    if (code != NGHTTP2_NO_ERROR || !exchange->finished)
+      upstream_.reset(exchange->upstream_id, NGHTTP2_CANCEL);
     by_upstream_.erase(exchange->upstream_id);
   }
   exchanges_.erase(id);
+  stop_when_served();
 }
 
 }  // namespace

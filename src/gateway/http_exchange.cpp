@@ -36,7 +36,7 @@ bool HttpExchange::rewrite_request() {
     head.remove("Accept-Encoding");
     head.remove("Sec-WebSocket-Extensions");  // compression, which a mask can't read
     head.fields.push_back({"Accept-Encoding", "identity"});
-    mask_.emplace(*core_.secrets, ResponseMask::Length::kKept);
+    masks_ = true;
   }
   substitution_.emplace(*core_.secrets, request_.scheme, host, port);
   Verdict verdict = substitution_->target(head.target);
@@ -188,22 +188,22 @@ Task<ExchangeEnd> HttpExchange::read_answers() {
 Task<bool> HttpExchange::pass_interim(HttpHead answer) {
   if (client_minor_ == 0) co_return true;  // it doesn't know of such answers
   strip_hop_by_hop(answer);
-  mask_answer(answer);
+  mask_head(answer);
   std::string text = response_text(answer, {}, nullptr, Afterwards::kKeepAlive, client_minor_);
   co_return co_await client_.stream().write(text) == 0;
 }
 
 // False: it can't be read, and might tell the secret.
-bool HttpExchange::mask_answer(HttpHead& answer) {
-  if (!mask_) return true;
+bool HttpExchange::mask_head(HttpHead& answer) {
+  if (!masks_) return true;
+  ResponseMask mask(*core_.secrets, ResponseMask::Length::kFree);
   std::string encodings;
   for (HttpField& field : answer.fields) {
     if (same_text(field.name, "Content-Encoding"))
       encodings += (encodings.empty() ? "" : ",") + field.value;
-    mask_->header(field.value);
-    mask_->header(field.name);
+    mask.header(field.value);
   }
-  mask_->header(answer.reason);
+  mask.header(answer.reason);
   return ResponseMask::can_read(encodings);
 }
 
@@ -214,12 +214,17 @@ Task<ExchangeEnd> HttpExchange::pass_answer(HttpHead answer) {
   std::optional<std::string> told_length;
   if (const std::string* length = answer.find("Content-Length")) told_length = *length;
   strip_hop_by_hop(answer);
-  if (!mask_answer(answer))
+  if (!mask_head(answer))
     co_return co_await failed("the host's answer is compressed, so secrets in it can't be masked");
 
   upstream_.reader().start_body(body);
+  std::optional<ResponseMask> mask;
   std::optional<MaskFilter> filter;
-  if (mask_ && body.framing != Framing::kNone) filter.emplace(*mask_);
+  if (masks_ && body.framing != Framing::kNone) {
+    bool sized = body.framing == Framing::kLength;
+    mask.emplace(*core_.secrets, sized ? ResponseMask::Length::kKept : ResponseMask::Length::kFree);
+    filter.emplace(*mask);
+  }
   BodyRelay relay{core_, deadline_, Way::kDown, filter ? &*filter : nullptr};
 
   BodyFrame out = body;
@@ -247,7 +252,7 @@ Task<ExchangeEnd> HttpExchange::pass_websocket(HttpHead answer) {
   if (!websocket_ || !upgrade || !same_text(*upgrade, "websocket"))
     co_return co_await failed("the host changed to a protocol that wasn't asked for");
   strip_hop_by_hop(answer);
-  mask_answer(answer);
+  mask_head(answer);
   std::string text = response_text(answer, {}, nullptr, Afterwards::kKeepAlive, client_minor_);
   text.insert(text.size() - 2, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
   started_ = true;

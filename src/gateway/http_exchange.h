@@ -32,7 +32,7 @@ class HttpExchange {
   std::optional<Dialed> dial_failure;
   std::string failure;  // of the upstream
 
-  bool masks() const { return mask_.has_value(); }
+  bool masks() const { return masks_; }
 
  private:
   bool rewrite_request();
@@ -44,7 +44,7 @@ class HttpExchange {
   Task<ExchangeEnd> pass_answer(HttpHead answer);
   Task<ExchangeEnd> pass_websocket(HttpHead answer);
   Task<bool> pass_interim(HttpHead answer);
-  bool mask_answer(HttpHead& answer);
+  bool mask_head(HttpHead& answer);
   Task<ExchangeEnd> failed(std::string why);
   bool may_retry() const;
   std::optional<ExchangeEnd> end_of(RelayEnd end);
@@ -64,7 +64,7 @@ class HttpExchange {
   std::optional<Substitution> substitution_;
   std::optional<SubstitutionFilter> filter_;
   std::string gathered_;
-  std::optional<ResponseMask> mask_;
+  bool masks_ = false;  // the host may have a secret: its answers are looked through
 
   Event body_done_;
   bool body_running_ = false;

@@ -29,6 +29,12 @@ Moved Socket::try_read(std::span<uint8_t> into) {
   return {static_cast<size_t>(got), 0};
 }
 
+Moved Socket::peek(std::span<uint8_t> into) {
+  ssize_t got = ::recv(fd_, into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0) return {0, errno};
+  return {static_cast<size_t>(got), 0};
+}
+
 Moved Socket::try_write(std::span<const uint8_t> bytes) {
   ssize_t put;
   do {

@@ -32,6 +32,7 @@ class Socket {
   explicit operator bool() const { return fd_ >= 0; }
 
   Moved try_read(std::span<uint8_t> into);
+  Moved peek(std::span<uint8_t> into);
   Moved try_write(std::span<const uint8_t> bytes);
   // 0, or ECANCELED after cancel() and close().
   Task<int> readable();

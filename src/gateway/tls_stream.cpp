@@ -10,6 +10,8 @@
 namespace caisson {
 namespace {
 
+constexpr size_t kReadAhead = 64 * 1024;
+
 // A BIO through which OpenSSL reads and writes the stream below.
 int bio_read(BIO* bio, char* into, size_t size, size_t* got) {
   Moved moved = static_cast<Stream*>(BIO_get_data(bio))
@@ -67,6 +69,10 @@ TlsStream::TlsStream(Stream& below, TlsConnection ssl, Role role)
   // Buffers only while there is something in them: a thousand idle connections must stay small.
   SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                SSL_MODE_RELEASE_BUFFERS);
+  // Several records by one call. What is read ahead is found by reading on until it would block,
+  // which every reader does before it waits.
+  SSL_set_read_ahead(ssl_.get(), 1);
+  SSL_set_default_read_buffer_len(ssl_.get(), kReadAhead);
   if (role == Role::kServer) SSL_set_accept_state(ssl_.get());
   else SSL_set_connect_state(ssl_.get());
 }

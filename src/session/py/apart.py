@@ -1,4 +1,5 @@
-"""Work in a fork that is thrown away: it can hang, crash or change things, and the session can't feel it."""
+"""Work in a fork that is thrown away: it can hang, crash or change things, and the session does not
+feel it."""
 
 from _signal import SIG_BLOCK, SIGKILL, pthread_sigmask, valid_signals
 from posix import _exit, close, fork, kill, pipe, read, setpgid, waitpid, write

@@ -1,4 +1,4 @@
-"""What a value looks like: text always; images, HTML, Markdown and JSON when the object offers them."""
+"""What a value looks like: text always; images, HTML, Markdown and JSON when it offers them."""
 
 import sys
 

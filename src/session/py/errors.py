@@ -54,7 +54,7 @@ def traceback_of(error):
 
 
 def skip_ours(trace):
-    """The traceback from the cell's own frame on; what lies before it is this code and asyncio's."""
+    """The traceback from the cell's own frame on; before it lie this code's and asyncio's."""
     found = trace
     while found is not None and not found.tb_frame.f_code.co_filename.startswith("<cell "):
         found = found.tb_next

@@ -1,7 +1,7 @@
 """Runs the source of one call and says what came of it."""
 
 import sys
-from _ast import Expr, Expression, Module
+from _ast import Expr, Expression
 from time import perf_counter
 
 import purity

@@ -188,7 +188,7 @@ def send_message(sock, kind, flags, request, nonce, body=b"", fds=()):
 
 
 def receive_message(sock, flags=0):
-    """(type, flags, request, nonce, body, fds, pid); None at the end; Broken when it is malformed."""
+    """(type, flags, request, nonce, body, fds, pid); None at the end; Broken when malformed."""
     data, ancillary, got, _ = sock.recvmsg(MAX_INLINE + 64, CONTROL_SPACE, flags)
     fds, pid = parse_ancillary(ancillary) if ancillary else ([], 0)
     if not data:

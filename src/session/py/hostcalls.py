@@ -57,7 +57,7 @@ class Early:
 
 
 class Line:
-    """The way to the host. Several threads may wait at once; each gets the answer to its own call."""
+    """The way to the host. Several threads may wait at once; each gets its own answer."""
 
     def __init__(self):
         self.sock = None
@@ -142,12 +142,12 @@ def make_batch(line, name, alias):
         return run_batch(line, name, calls, kwargs)
 
     function.__name__ = function.__qualname__ = alias
-    function.__doc__ = "Calls %s once for each item of a list; the answers in the same order." % name
+    function.__doc__ = "Calls %s for each item of a list; the answers in the same order." % name
     return function
 
 
 def run_batch(line, name, calls, kwargs):
-    """One frame for the whole list. An answer that failed is an error text in its place."""
+    """One frame for the whole list; the answers in the same order."""
     items = [list(one) if isinstance(one, tuple) else [one] for one in calls]
     if len(items) > MAX_BATCH:
         raise ValueError("%d calls in one batch; the bound is %d" % (len(items), MAX_BATCH))

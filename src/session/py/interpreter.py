@@ -11,7 +11,18 @@ from _signal import signal as set_handler
 from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from _thread import _count as count_threads
 from fcntl import fcntl
-from posix import WNOHANG, _exit, dup2, fork, fstat, listdir, setpgid, setsid, stat, urandom, waitpid
+from posix import (
+    WNOHANG,
+    _exit,
+    dup2,
+    fork,
+    fstat,
+    listdir,
+    setpgid,
+    stat,
+    urandom,
+    waitpid,
+)
 from os import environ, register_at_fork
 from posix import close as close_fd
 
@@ -40,7 +51,7 @@ def no_input(prompt=""):
 
 
 class Interpreter:
-    """Made once, before the forks, so that sessions share its pages; `attach` makes it a session's."""
+    """Made once, before the forks, so that sessions share its pages; `attach` gives it to one."""
 
     def __init__(self):
         self.running = False
@@ -48,6 +59,7 @@ class Interpreter:
         self.sock = None
         self.line = Line()
         self.early = Early()
+        self.old_main = sys.modules["__main__"]  # freeing it in each fork would copy its pages
         self.main = make_main()
         self.namespace = self.main.__dict__
         self.fresh = dict(self.namespace)
@@ -60,17 +72,17 @@ class Interpreter:
         builtins.input = no_input
         setattr(builtins, HOOK, self.magics)
         builtins.display = self.display
+        environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, never shown in a window
         register_at_fork(after_in_child=self.after_fork)
 
     def attach(self, options):
-        """In the fork that will run user code."""
+        """In the fork that will run user code. Options that are not known yet come by message."""
         self.streams.to_null()
         self.streams.put_back()
         sys.modules["__main__"] = self.main
-        environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, never shown in a window
         set_handler(SIGINT, self.on_interrupt)
-        self.add_functions(options)
-        self.hidden = frozenset(self.namespace)
+        if options is not None:
+            self.add_functions(options)
 
     def warm_up(self):
         """Runs what every call runs, so that its pages are in their final shape before they are
@@ -91,6 +103,7 @@ class Interpreter:
                 self.reserved.add(alias, make_batch(self.line, name, alias))
         for name in options.get("final", ()):
             self.reserved.add(name, self.early.function(name))
+        self.hidden = frozenset(self.namespace)
 
     def display(self, *values, **ignored):
         """Shows values in the answer of this call."""
@@ -143,6 +156,8 @@ class Interpreter:
             close_fd(fds.pop(0))
         if kind == f.FORK:
             self.take_checkpoint(request, nonce)
+        elif kind == f.START:
+            self.add_functions(loads(body))
         elif kind in f.CALLS:
             self.serve(kind, flags, request, nonce, body, fds)
         else:
@@ -288,7 +303,7 @@ class Interpreter:
             f.close_all(fds)
 
     def thaw(self, fds, mask):
-        setsid()
+        own_group(0)
         self.checkpoints = []
         self.executor.forget_loop()
         reseed()
@@ -297,7 +312,7 @@ class Interpreter:
 
 
 def make_main():
-    """A __main__ of its own for user code, so that pickle and multiprocessing find what it defines."""
+    """A __main__ for user code, so that pickle and multiprocessing find what it defines."""
     main = type(sys)("__main__")
     main.__builtins__ = builtins
     return main

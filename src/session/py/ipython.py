@@ -1,7 +1,6 @@
 """IPython's shell instead of the plain executor, when it was asked for and can be imported."""
 
 from display import bundle_of, data_of
-from errors import describe
 
 
 def make_shell(inside):
@@ -88,6 +87,3 @@ class IPythonShell:
             answer["value"] = self.shell.found
         elif result.result is not None and not source.rstrip().endswith(";"):
             answer["value"] = bundle_of(result.result)
-
-
-__all__ = ["describe", "make_shell"]

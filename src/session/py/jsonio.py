@@ -59,7 +59,7 @@ SCALARS = (str, int, float, bool, type(None))
 
 
 class Plain:
-    """Copies a value into what JSON can say, within bounds, without running the value's own code."""
+    """Copies a value into what JSON can say, within bounds, without running its own code."""
 
     def __init__(self, max_chars, max_items=1_000_000, max_depth=64):
         self.chars = max_chars

@@ -1,19 +1,20 @@
 """The keeper: holds the host's socket, never runs user code, and answers for every call.
 
-What the interpreter says is passed on as its words (RESULT); what the keeper knows itself is told as
-such (ENDED, DONE, NOTE). A forged message can at most be the answer to the call that forged it.
+What the interpreter says is passed on as its words (RESULT); what the keeper knows itself is told
+as such (ENDED, DONE, NOTE). A forged message can at most be the answer to the call that forged it.
 """
 
 import select
-from _signal import SIG_IGN, SIGINT, SIGPIPE, SIGTERM
+from _signal import SIG_IGN, SIGINT, SIGKILL, SIGPIPE, SIGTERM
 from _signal import signal as set_handler
 from _socket import AF_UNIX, SOCK_STREAM, socket
-from posix import _exit, fork, getpid, setsid
+from posix import _exit, fork, getpid, setpgid
 from time import monotonic, sleep
 
 import frames as f
 from checkpoints import MAX_NAMED, Checkpoint, Root
 from hardening import be_ordinary, protect_keeper
+from jsonio import dumps
 from lane import Lane
 from processes import reap_orphans
 
@@ -30,6 +31,7 @@ class Keeper:
         self.options = start
         self.facts = {}
         self.pid = getpid()
+        self.ahead = None
         self.fading = set()  # checkpoints that were killed, and may not be dead yet
         self.main = Lane(self, control, "main")
         self.lanes.append(self.main)
@@ -45,8 +47,11 @@ class Keeper:
             self.poll.unregister(fd)
 
     def run(self):
+        self.facts = protect_keeper()
         if self.options is not None:
             self.start(self.main, 0, self.options)
+        else:
+            self.fork_ahead()
         while self.lanes:
             ready = [(fd, self.handlers.get(fd)) for fd, _ in self.poll.poll(self.patience())]
             for fd, handler in ready:
@@ -94,22 +99,39 @@ class Keeper:
             lane.refuse(request, "the session has been started already")
             return
         self.options = options
-        self.facts = protect_keeper()
-        root = Root(self.fork_interpreter)
-        live = root.thaw(self.known())
+        live = self.take_ahead(options) or Root(self.fork_interpreter).thaw(self.known())
         if live is None:
             lane.refuse(request, "the interpreter did not start")
             return
-        self.root = root
-        lane.adopt(live, root)
+        self.root = Root(self.fork_interpreter)
+        lane.adopt(live, self.root)
         lane.greet(request)
+
+    def fork_ahead(self):
+        """An interpreter before it is asked for: a host that keeps one keeper in reserve waits for
+        neither of the two."""
+        self.ahead = Root(self.fork_interpreter).thaw(self.known())
+
+    def take_ahead(self, options):
+        live, self.ahead = self.ahead, None
+        if live is None:
+            return None
+        try:
+            if options.get("ipython"):
+                raise OSError  # its shell has to be there from the start
+            f.send_message(live.sock, f.START, 0, 0, 0, dumps(options))
+            return live
+        except OSError:
+            live.process.signal(SIGKILL)
+            live.close()
+            return None
 
     def fork_interpreter(self, theirs, ours):
         if fork():
             return
         try:
             self.let_go(ours)
-            setsid()
+            setpgid(0, 0)
             be_ordinary()
             live(self.inside, theirs, self.options)
         finally:
@@ -119,6 +141,8 @@ class Keeper:
         """In an interpreter: what is the keeper's is closed, and its pidfds are forgotten."""
         for sock in more:
             sock.close()
+        if self.ahead is not None:
+            self.ahead.close()
         for lane in self.lanes:
             lane.let_go()
         for checkpoint in self.checkpoints.values():
@@ -128,6 +152,8 @@ class Keeper:
         self.lanes, self.checkpoints, self.handlers = [], {}, {}
 
     def end(self):
+        if self.ahead is not None:
+            self.ahead.close()  # it ends when it finds its socket gone
         for lane in list(self.lanes):
             lane.close()
         for checkpoint in list(self.checkpoints.values()):
@@ -191,7 +217,7 @@ class Keeper:
 def live(inside, pair, options):
     """In the fork: becomes the interpreter. Never returns."""
     inside.attach(options)
-    if options.get("ipython"):
+    if options is not None and options.get("ipython"):
         import ipython
 
         inside.executor.shell = ipython.make_shell(inside)

@@ -1,4 +1,4 @@
-"""Bytes that came by descriptor, as values: text in any encoding, tables, JSON, notebooks, PDF text."""
+"""Bytes that came by descriptor, as values: text in any encoding, tables, JSON, notebooks, PDF."""
 
 from posix import fstat
 
@@ -8,8 +8,11 @@ from jsonio import loads
 MAX_UNPACKED = 1 << 30
 MAP_FROM = 1 << 20
 BOMS = (
-    (b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe\x00\x00", "utf-32-le"), (b"\x00\x00\xfe\xff", "utf-32-be"),
-    (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"),
+    (b"\xef\xbb\xbf", "utf-8"),
+    (b"\xff\xfe\x00\x00", "utf-32-le"),
+    (b"\x00\x00\xfe\xff", "utf-32-be"),
+    (b"\xff\xfe", "utf-16-le"),
+    (b"\xfe\xff", "utf-16-be"),
 )
 
 

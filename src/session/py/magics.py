@@ -68,7 +68,8 @@ class Magics:
             return self.line_time(body)
         if name == "timeit":
             return self.line_timeit(rest + "\n" + body if rest else body)
-        raise MagicError("no magic %%%%%s here; there are: %%%%bash, %%%%sh, %%%%time, %%%%timeit" % name)
+        raise MagicError(
+            "no magic %%%%%s here; there are: %%%%bash, %%%%sh, %%%%time, %%%%timeit" % name)
 
     def line_pip(self, rest):
         raise MagicError(PIP)
@@ -188,7 +189,8 @@ class Magics:
 
     def value_of(self, expression):
         try:
-            return str(eval(compile(expression.strip(), "<shell>", "eval", 0, True), self.namespace))
+            code = compile(expression.strip(), "<shell>", "eval", 0, True)
+            return str(eval(code, self.namespace))
         except Exception:
             return None
 
@@ -205,7 +207,8 @@ def translate_line(line):
         return indent + call_text("shell", "", bare.lstrip("!"))
     if bare.startswith("%"):
         name, _, rest = bare[1:].partition(" ")
-        return indent + call_text("line", name.strip(), rest) if name.strip().isidentifier() else None
+        name = name.strip()
+        return indent + call_text("line", name, rest) if name.isidentifier() else None
     target, mark, rest = bare.partition("=")
     rest = rest.lstrip()
     if mark and rest[:1] in ("!", "%") and all(

@@ -35,8 +35,8 @@ def extract(data):
     pages = [text_of_page(file, page) for page in file.pages()]
     text = "\f".join(pages)
     if not text.strip():
-        raise PdfError("no text was found: the pages may be scanned images, or use fonts that need a "
-                       "full reader such as pypdf")
+        raise PdfError("no text was found: the pages may be scanned images, or use fonts that need "
+                       "a full reader such as pypdf")
     return text, len(pages)
 
 

@@ -88,7 +88,7 @@ def read_stat(pid):
 
 
 def table():
-    """{pid: (parent, session, start in ticks)} of every process in sight, zombies left out."""
+    """{pid: (parent, group, start in ticks)} of every process in sight, zombies left out."""
     found = {}
     try:
         names = listdir("/proc")
@@ -102,12 +102,12 @@ def table():
             continue
         fields = text[text.rindex(b")") + 2:].split()
         if fields[0] not in (b"Z", b"X"):
-            found[int(name)] = (int(fields[1]), int(fields[3]), int(fields[19]))
+            found[int(name)] = (int(fields[1]), int(fields[2]), int(fields[19]))
     return found
 
 
 def family(root, adopter, spared, processes, own):
-    """The pids below `root`, those of its login session that lost their parent, and those that the
+    """The pids below `root`, those of its process group that lost their parent, and those that the
     adopter (the session's subreaper, or None) took in. Never a process that the keeper itself
     comes from, nor the first one: a wrong number here would end what is not ours."""
     never = ancestors(own, processes) | spared | {0, 1}
@@ -115,10 +115,10 @@ def family(root, adopter, spared, processes, own):
     grown = bool(members)
     while grown:
         grown = False
-        for pid, (parent, session, _) in processes.items():
+        for pid, (parent, group, _) in processes.items():
             if pid in members or pid in never:
                 continue
-            if parent in members or session == root or (adopter is not None and parent == adopter):
+            if parent in members or group == root or (adopter is not None and parent == adopter):
                 members.add(pid)
                 grown = True
     return members

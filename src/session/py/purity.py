@@ -40,7 +40,9 @@ def is_safe(node, namespace, pending):
     if isinstance(node, a.Name):
         return node.id in namespace and type(namespace[node.id]) in SAFE_VALUES
     if isinstance(node, a.Call):
-        if node.keywords or not isinstance(node.func, a.Name) or not is_builtin(node.func.id, namespace):
+        if node.keywords or not isinstance(node.func, a.Name):
+            return False
+        if not is_builtin(node.func.id, namespace):
             return False
         pending.extend(node.args)
         return True

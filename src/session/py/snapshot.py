@@ -3,7 +3,8 @@
     "CAISSON SNAPSHOT 1\\n"  u32 size of the header  header (JSON)  data  sha256 of all before it
 
 The header lists every variable with how it was saved (pickle, source, module), its place and size,
-and by name those that could not be saved, with the reason. Nothing is unpickled before the hash fits.
+and by name those that could not be saved, with the reason. Nothing is unpickled before the hash
+fits.
 """
 
 import sys

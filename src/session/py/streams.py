@@ -1,8 +1,8 @@
 """Standard output and error of user code: real descriptors, fresh ones for every call.
 
-The host passes two pipes with each call. They are put over 1 and 2, so C code and subprocesses write
-to them too, and are replaced by /dev/null when the call ends: what a left-over process still writes
-goes into a pipe that nobody reads, never into the next call.
+The host passes two pipes with each call. They are put over 1 and 2, so C code and subprocesses
+write to them too, and are replaced by /dev/null when the call ends: what a left-over process still
+writes goes into a pipe that nobody reads, never into the next call.
 """
 
 import sys
@@ -18,7 +18,8 @@ F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
 
 class Streams:
     def __init__(self):
-        self.null = -1
+        self.null = high_number(open_fd("/dev/null", O_RDWR | O_CLOEXEC))
+        self.originals = (sys.stdin, sys.stdout, sys.stderr)  # kept, not freed in each fork
         self.flush_libc = None
         self.modules_seen = len(sys.modules)
         self.out = make_stream(1, "<stdout>")
@@ -27,7 +28,7 @@ class Streams:
         flush_before_children(self)
 
     def to_null(self):
-        """Descriptors 0 to 2 on /dev/null, which is kept open where a cell is unlikely to close it."""
+        """Descriptors 0 to 2 on /dev/null, which is kept open on a high number."""
         try:
             for fd in (1, 2, 0):
                 dup2(self.null, fd)

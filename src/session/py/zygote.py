@@ -1,8 +1,8 @@
-"""The process that has everything loaded and forks a session for each control socket it is given."""
+"""The process that has everything loaded and forks a session for each control socket it gets."""
 
 import gc
 import sys
-from _socket import AF_UNIX, SOCK_STREAM, socket
+from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket, socketpair
 from posix import _exit, fork, getpid
 
 import frames as f
@@ -29,9 +29,26 @@ def preload(names):
         except Exception as error:
             missing.append("%s: %s" % (name, type(error).__name__))
     inside.warm_up()
+    warm_frames()
     gc.collect()
     gc.freeze()
     return inside, missing
+
+
+def warm_frames():
+    """The same for the code that both sides of a session's sockets run."""
+    one, two = socketpair(AF_UNIX, SOCK_STREAM)
+    three, four = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    stream = f.Stream(two)
+    for number in range(12):
+        f.send_frame(one, f.RESULT, number, dumps({"status": "ok", "number": number}), [1])
+        stream.fill()
+        loads(stream.next()[2])
+        f.close_all(stream.take_fds(1))
+        f.send_message(three, f.RESULT, 0, number, number, b"{}")
+        f.receive_message(four)
+    for sock in (one, two, three, four):
+        sock.close()
 
 
 def become_keeper(descriptor):
