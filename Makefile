@@ -5,10 +5,10 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CAISSON := build/release/caisson
 
-.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-bench deps-fuzz deps-lint
+.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-gateway deps-bench deps-fuzz deps-lint
 .DEFAULT_GOAL := build
 
-deps-build deps-test deps-bench deps-fuzz deps-lint: deps-%:
+deps-build deps-test deps-gateway deps-bench deps-fuzz deps-lint: deps-%:
 	@tools/install-packages $*
 
 build: deps-build
@@ -18,7 +18,7 @@ build: deps-build
 run: build
 	@tools/demo $(CAISSON)
 
-test: deps-test build
+test: deps-test deps-gateway build
 	@tools/run-tests
 
 bench: deps-bench build

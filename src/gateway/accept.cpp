@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "base/control.h"
 #include "gateway/endpoint.h"
 #include "gateway/event.h"
 
@@ -43,8 +44,11 @@ Task<> accept_all(Core& core, Socket listener, std::function<Task<>(Socket)> ser
     }
     set_no_delay(fd.get());
     Socket client(core.loop, std::move(fd));
-    if (core.traffic.open >= core.config.max_connections) turn_away(core, std::move(client));
-    else spawn(core.loop, serve_counted(core, serve, std::move(client)));
+    bool full = core.traffic.open >= core.config.max_connections;
+    if (full && control_enabled("gateway-cap"))
+      turn_away(core, std::move(client));
+    else
+      spawn(core.loop, serve_counted(core, serve, std::move(client)));
     if (++burst == kBurst) {
       co_await take_turns(core.loop);
       burst = 0;

@@ -17,7 +17,8 @@ std::string_view line_at(std::string_view bytes, size_t limit, bool& whole, bool
   bad = whole ? end == 0 || bytes[end - 1] != '\r' : bytes.size() >= limit;
   if (!whole || bad) return {};
   std::string_view line = bytes.substr(0, end - 1);
-  bad = std::ranges::any_of(line, [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
+  bad = std::ranges::any_of(line,
+                            [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
   return line;
 }
 
@@ -51,7 +52,8 @@ ChunkDecoder::Step ChunkDecoder::trailer_line(std::string_view bytes) {
 
 ChunkDecoder::Step ChunkDecoder::next(std::string_view bytes) {
   switch (state_) {
-    case State::kSize: return size_line(bytes);
+    case State::kSize:
+      return size_line(bytes);
     case State::kData: {
       size_t size = std::min<uint64_t>(left_, bytes.size());
       left_ -= size;
@@ -63,7 +65,8 @@ ChunkDecoder::Step ChunkDecoder::next(std::string_view bytes) {
       if (!bytes.starts_with("\r\n")) return kBad;
       state_ = State::kSize;
       return {.used = 2};
-    case State::kTrailer: return trailer_line(bytes);
+    case State::kTrailer:
+      return trailer_line(bytes);
   }
   return kBad;
 }

@@ -43,7 +43,8 @@ bool obey(Core& core, const ControlFrame& frame) {
       core.control.send(ControlType::kUsage, usage_json(core));
       core.control.flush_and_wait(1000);
       return false;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -53,8 +54,7 @@ Result<RuleTexts> parse_rule_texts(std::string_view json) {
   boost::system::error_code failed;
   boost::json::parse_options options;
   options.max_depth = 4;
-  boost::json::value value =
-      boost::json::parse({json.data(), json.size()}, failed, {}, options);
+  boost::json::value value = boost::json::parse({json.data(), json.size()}, failed, {}, options);
   if (failed || !value.is_object()) return Error::plain("rules that are no JSON object");
   RuleTexts texts;
   const boost::json::object& object = value.get_object();

@@ -31,7 +31,8 @@ struct ControlFrame {
   std::string body;
 };
 
-// Takes one whole frame off the front. nullopt: there is none yet, or (`broken`) there never will be.
+// Takes one whole frame off the front. nullopt: there is none yet, or (`broken`) there never will
+// be.
 std::optional<ControlFrame> take_control_frame(std::string& received, bool& broken);
 
 }  // namespace caisson

@@ -18,8 +18,10 @@ bool ControlOut::flush() {
     ssize_t put = ::send(fd_, waiting_.data(), waiting_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (put < 0 && errno == EINTR) continue;
     if (put < 0 && errno == EAGAIN) return false;
-    if (put < 0) waiting_.clear();
-    else waiting_.erase(0, static_cast<size_t>(put));
+    if (put < 0)
+      waiting_.clear();
+    else
+      waiting_.erase(0, static_cast<size_t>(put));
   }
   return true;
 }

@@ -14,9 +14,8 @@ Result<std::unique_ptr<Core>> Core::make(GatewayConfig config) {
   std::unique_ptr<Core> core(new Core(std::move(config)));
   core->rules = TRY(Rules::make(core->config.rules));
   core->secrets = TRY(Secrets::make(std::move(core->config.secrets)));
-  core->proxies = TRY(UpstreamProxies::make(core->config.upstream_http_proxy,
-                                            core->config.upstream_https_proxy,
-                                            core->config.no_proxy));
+  core->proxies = TRY(UpstreamProxies::make(
+      core->config.upstream_http_proxy, core->config.upstream_https_proxy, core->config.no_proxy));
   // The cell must trust it before its program runs: a leaf of a later one would be a stranger's.
   if (!core->config.rules.requests.empty() || !core->secrets->empty())
     core->ca = TRY(CellCa::make());

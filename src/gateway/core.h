@@ -1,5 +1,5 @@
-// What the connections of one gateway share. Plain parts, wired together here and nowhere else; each
-// can be had without the others in a test.
+// What the connections of one gateway share. Plain parts, wired together here and nowhere else;
+// each can be had without the others in a test.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,8 @@ struct Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Requests to it are judged one by one, or a secret is put into them: no opaque tunnel goes there.
+  // Requests to it are judged one by one, or a secret is put into them: no opaque tunnel goes
+  // there.
   bool must_look_inside(const Host& host, uint16_t port) const;
 
   // Tells the supervisor.

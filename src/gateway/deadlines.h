@@ -1,5 +1,5 @@
-// Until when somebody may keep us waiting. Setting one costs an assignment: a clock that ticks once a
-// second looks for those that have passed, so none is exact.
+// Until when somebody may keep us waiting. Setting one costs an assignment: a clock that ticks once
+// a second looks for those that have passed, so none is exact.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -13,8 +13,8 @@
 namespace caisson {
 
 using Clock = std::chrono::steady_clock;
-using Timer = boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>,
-                                                Loop::executor_type>;
+using Timer =
+    boost::asio::basic_waitable_timer<Clock, boost::asio::wait_traits<Clock>, Loop::executor_type>;
 
 class Deadlines;
 

@@ -1,4 +1,5 @@
-// What was refused, for the supervisor: each kind once when it first happens, and how often at the end.
+// What was refused, for the supervisor: each kind once when it first happens, and how often at the
+// end.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,8 @@ TEST(Denials, TextOfACellIsMadePrintable) {
 }
 
 TEST(ControlFrames, ComeOutOfAStreamInPieces) {
-  std::string stream = control_frame(ControlType::kRules, "{}") + control_frame(ControlType::kEnd, "");
+  std::string stream =
+      control_frame(ControlType::kRules, "{}") + control_frame(ControlType::kEnd, "");
   std::string received;
   std::string types;
   bool broken = false;

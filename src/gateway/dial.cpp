@@ -4,6 +4,7 @@
 
 #include <cerrno>
 
+#include "base/control.h"
 #include "base/error.h"
 #include "gateway/endpoint.h"
 
@@ -37,7 +38,8 @@ Task<Dialed> dial_address(Core& core, Endpoint to) {
 enum class Judged { kYes, kNo };
 
 // Tries the name's addresses of one family in turn. kNoName: it has none.
-Task<Dialed> dial_family(Core& core, const HostPort& where, Resolver::Family family, Judged judged) {
+Task<Dialed> dial_family(Core& core, const HostPort& where, Resolver::Family family,
+                         Judged judged) {
   Dialed last{.end = DialEnd::kNoName, .why = fmt::format("{} has no address", where.host.name)};
   Resolver::Addresses found = co_await core.resolver.addresses(where.host.name, family);
   if (found.code == DnsCode::kFailed) {
@@ -48,7 +50,7 @@ Task<Dialed> dial_family(Core& core, const HostPort& where, Resolver::Family fam
     if (judged == Judged::kYes) {
       Verdict verdict =
           core.rules.resolved(where.host, where.port, address, core.config.own_addresses);
-      if (!verdict.allowed) {
+      if (!verdict.allowed && control_enabled("gateway-resolved")) {
         if (last.end == DialEnd::kNoName) last = {.end = DialEnd::kDenied, .verdict = verdict};
         continue;
       }

@@ -9,7 +9,15 @@
 
 namespace caisson {
 
-enum class DialEnd { kOk, kDenied, kNoName, kNoAnswer /* of any DNS server */, kRefused, kUnreachable, kTimedOut };
+enum class DialEnd {
+  kOk,
+  kDenied,
+  kNoName,
+  kNoAnswer /* of any DNS server */,
+  kRefused,
+  kUnreachable,
+  kTimedOut
+};
 
 struct Dialed {
   DialEnd end = DialEnd::kUnreachable;
@@ -18,8 +26,8 @@ struct Dialed {
   std::string why;                      // one line, of the others
 };
 
-// The caller has asked rules.connect(). A name is resolved once; the address that was checked is the
-// address that is dialled.
+// The caller has asked rules.connect(). A name is resolved once; the address that was checked is
+// the address that is dialled.
 Task<Dialed> dial(Core& core, const HostPort& where);
 
 }  // namespace caisson

@@ -60,7 +60,8 @@ Task<std::optional<DnsReply>> ask_by_tcp(Loop& loop, Deadlines& deadlines, Endpo
   for (;;) {
     Moved got = co_await stream.read(chunk);
     if (got.error || got.ended()) co_return std::nullopt;
-    received.insert(received.end(), chunk.begin(), chunk.begin() + static_cast<ptrdiff_t>(got.bytes));
+    received.insert(received.end(), chunk.begin(),
+                    chunk.begin() + static_cast<ptrdiff_t>(got.bytes));
     if (received.size() < 2) continue;
     size_t size = static_cast<size_t>(received[0] << 8 | received[1]);
     if (received.size() < 2 + size) continue;

@@ -20,10 +20,10 @@ Result<void> check(const Core& core, const CellSockets& handover) {
 void open_forwards(Core& core, std::vector<UniqueFd> listeners) {
   for (size_t i = 0; i < listeners.size(); ++i) {
     uint16_t port = core.config.forward[i];
-    spawn(core.loop, accept_all(core, on_loop(core, std::move(listeners[i])),
-                                [&core, port](Socket client) {
-                                  return serve_forward(core, std::move(client), port);
-                                }));
+    spawn(core.loop,
+          accept_all(core, on_loop(core, std::move(listeners[i])), [&core, port](Socket client) {
+            return serve_forward(core, std::move(client), port);
+          }));
   }
 }
 
@@ -32,9 +32,8 @@ void open_published(Core& core, PublishPool& pool) {
     uint16_t port = core.config.publish[i].cell_port;
     UniqueFd listener(core.config.publish_listeners[i]);
     spawn(core.loop,
-          accept_all(core, on_loop(core, std::move(listener)), [&pool, port](Socket client) {
-            return pool.serve(std::move(client), port);
-          }));
+          accept_all(core, on_loop(core, std::move(listener)),
+                     [&pool, port](Socket client) { return pool.serve(std::move(client), port); }));
   }
 }
 

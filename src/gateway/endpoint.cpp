@@ -69,12 +69,12 @@ void set_no_delay(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-// Nothing is lost on the way to this very host, and controls that pace what they send (BBR) halve the
-// rate of a loopback.
+// Nothing is lost on the way to this very host, and controls that pace what they send (BBR) halve
+// the rate of a loopback.
 static void suit_control_to_way(int fd, const Endpoint& to) {
   std::optional<Endpoint> from = local_endpoint(fd);
-  bool stays_here = class_of(to.address) == AddressClass::kLoopback ||
-                    (from && from->address == to.address);
+  bool stays_here =
+      class_of(to.address) == AddressClass::kLoopback || (from && from->address == to.address);
   if (stays_here) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 }
 

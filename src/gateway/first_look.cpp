@@ -20,7 +20,8 @@ bool greets_in_http2(Stream& upstream) {
   Moved got = upstream.socket().peek(frame);
   bool is_settings = frame[3] == 4 && frame[4] == 0;
   bool on_connection = !frame[5] && !frame[6] && !frame[7] && !frame[8];
-  return got.bytes == frame.size() && frame[0] == 0 && frame[1] == 0 && is_settings && on_connection;
+  return got.bytes == frame.size() && frame[0] == 0 && frame[1] == 0 && is_settings &&
+         on_connection;
 }
 }  // namespace
 
@@ -39,8 +40,10 @@ void FirstLook::look() {
 }
 
 Task<> FirstLook::run() {
-  if (host_ == HostSide::kMaySpeakFirst) spawn(core_.loop, watch_host());
-  else host_done_.set();
+  if (host_ == HostSide::kMaySpeakFirst)
+    spawn(core_.loop, watch_host());
+  else
+    host_done_.set();
   deadline_.after(kIdleTime);
   co_await collect();
   over_ = true;

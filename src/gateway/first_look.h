@@ -10,10 +10,11 @@
 
 namespace caisson {
 
-// Collects bytes until it is clear what they are, or until the host speaks first (ssh, smtp, mysql):
-// then it is no protocol whose client names a host. A client that stops in the middle of what could
-// still become a request line or a ClientHello may be waiting for the host: after a while the bytes
-// are let through, one by one as they come, but never the one that would complete a request.
+// Collects bytes until it is clear what they are, or until the host speaks first (ssh, smtp,
+// mysql): then it is no protocol whose client names a host. A client that stops in the middle of
+// what could still become a request line or a ClientHello may be waiting for the host: after a
+// while the bytes are let through, one by one as they come, but never the one that would complete a
+// request.
 class FirstLook {
  public:
   enum class HostSide { kMaySpeakFirst, kWaits };

@@ -24,8 +24,10 @@ Task<> take_over(Core& core, Socket cell, std::unique_ptr<PublishPool>& pool) {
   if (co_await cell.readable() != 0) co_return;
   Result<CellSockets> handover = receive_handover(cell.fd());
   Result<void> opened;
-  if (handover.ok()) opened = open_doors(core, std::move(*handover), pool);
-  else opened = handover.error();
+  if (handover.ok())
+    opened = open_doors(core, std::move(*handover), pool);
+  else
+    opened = handover.error();
   if (opened.ok()) {
     core.control.send(ControlType::kReady, "");
   } else {

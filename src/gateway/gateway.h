@@ -32,11 +32,12 @@ struct GatewayConfig {
   std::string upstream_http_proxy, upstream_https_proxy, no_proxy;
 
   std::vector<Secret> secrets;
-  std::string ca_bundle;  // PEM: whom the gateway trusts when it ends TLS and speaks to the host anew
+  std::string
+      ca_bundle;  // PEM: whom the gateway trusts when it ends TLS and speaks to the host anew
 };
 
-// Runs until `control_fd` closes or says so. The caller's process is confined and has nothing else to
-// do. Owns both descriptors and those of the config from here on.
+// Runs until `control_fd` closes or says so. The caller's process is confined and has nothing else
+// to do. Owns both descriptors and those of the config from here on.
 int run_gateway(GatewayConfig config, int control_fd, int cell_fd);
 
 }  // namespace caisson

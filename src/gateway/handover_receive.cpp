@@ -25,12 +25,18 @@ std::vector<UniqueFd> take_descriptors(msghdr& message) {
 
 std::vector<UniqueFd>* place_of(CellSockets& handover, uint32_t kind) {
   switch (kind) {
-    case kHandoverTcpListener: return &handover.tcp;
-    case kHandoverDnsUdp: return &handover.dns_udp;
-    case kHandoverDnsTcpListener: return &handover.dns_tcp;
-    case kHandoverForwardListener: return &handover.forward;
-    case kHandoverPoolSocket: return &handover.pool;
-    default: return nullptr;
+    case kHandoverTcpListener:
+      return &handover.tcp;
+    case kHandoverDnsUdp:
+      return &handover.dns_udp;
+    case kHandoverDnsTcpListener:
+      return &handover.dns_tcp;
+    case kHandoverForwardListener:
+      return &handover.forward;
+    case kHandoverPoolSocket:
+      return &handover.pool;
+    default:
+      return nullptr;
   }
 }
 
@@ -40,7 +46,8 @@ Result<CellSockets> receive_handover(int cell_fd) {
   HandoverMessage told;
   alignas(cmsghdr) char room[CMSG_SPACE(kHandoverMax * sizeof(int))];
   iovec bytes{&told, sizeof told};
-  msghdr message{.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+  msghdr message{
+      .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
   ssize_t got;
   do {
     got = recvmsg(cell_fd, &message, MSG_CMSG_CLOEXEC);

@@ -49,8 +49,7 @@ struct HeaderBlock {
 
 }  // namespace
 
-Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role,
-                     Listener& listener)
+Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, Listener& listener)
     : stream_(stream),
       deadline_(deadline),
       role_(role),
@@ -68,16 +67,17 @@ Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role,
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_close);
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_peer_max_concurrent_streams(option, kMaxStreams);
-  if (role == Role::kServer) nghttp2_session_server_new2(&session_, callbacks, this, option);
-  else nghttp2_session_client_new2(&session_, callbacks, this, option);
+  if (role == Role::kServer)
+    nghttp2_session_server_new2(&session_, callbacks, this, option);
+  else
+    nghttp2_session_client_new2(&session_, callbacks, this, option);
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
   if (!session_) return;
-  const nghttp2_settings_entry settings[] = {
-      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
-      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
-      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMaxHttpHead},
-      {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}};
+  const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
+                                             {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
+                                             {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMaxHttpHead},
+                                             {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}};
   // A server must not say anything about push.
   size_t count = role == Role::kServer ? 3 : 4;
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, count);
@@ -168,20 +168,29 @@ void Http2Link::take_header(int32_t id, std::string_view name, std::string_view 
     incoming.too_large = true;
     return;
   }
-  if (name == ":method") head.method = value;
-  else if (name == ":path") head.target = value;
-  else if (name == ":scheme") incoming.message.scheme = value;
-  else if (name == ":status") head.status = static_cast<unsigned>(std::atoi(std::string(value).c_str()));
-  else if (name == ":authority") head.fields.push_back({"Host", std::string(value)});
-  else if (!name.starts_with(':')) head.fields.push_back({std::string(name), std::string(value)});
+  if (name == ":method")
+    head.method = value;
+  else if (name == ":path")
+    head.target = value;
+  else if (name == ":scheme")
+    incoming.message.scheme = value;
+  else if (name == ":status")
+    head.status = static_cast<unsigned>(std::atoi(std::string(value).c_str()));
+  else if (name == ":authority")
+    head.fields.push_back({"Host", std::string(value)});
+  else if (!name.starts_with(':'))
+    head.fields.push_back({std::string(name), std::string(value)});
 }
 
 int Http2Link::frame_received(nghttp2_session*, const nghttp2_frame* frame, void* self) {
   Http2Link& link = *static_cast<Http2Link*>(self);
   bool ends = frame->hd.flags & NGHTTP2_FLAG_END_STREAM;
-  if (frame->hd.type == NGHTTP2_HEADERS) link.headers_done(*frame);
-  else if (frame->hd.type == NGHTTP2_DATA && ends) link.listener_.on_end(link, frame->hd.stream_id);
-  else if (frame->hd.type == NGHTTP2_GOAWAY) link.listener_.on_goaway(link);
+  if (frame->hd.type == NGHTTP2_HEADERS)
+    link.headers_done(*frame);
+  else if (frame->hd.type == NGHTTP2_DATA && ends)
+    link.listener_.on_end(link, frame->hd.stream_id);
+  else if (frame->hd.type == NGHTTP2_GOAWAY)
+    link.listener_.on_goaway(link);
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/control.h"
 #include "gateway/http2_link.h"
 #include "gateway/http_body.h"
 #include "gateway/http_place.h"
@@ -28,8 +29,8 @@ struct Exchange2 {
   std::optional<SubstitutionFilter> filter;
   std::optional<ResponseMask> mask;
   bool masks = false;
-  bool answered = false;  // the answer's head went to the client
-  bool finished = false;  // and its end
+  bool answered = false;                  // the answer's head went to the client
+  bool finished = false;                  // and its end
   size_t up_credit = 0, down_credit = 0;  // bytes that came and weren't told as taken
 };
 
@@ -57,8 +58,10 @@ class Http2Relay final : public Http2Link::Listener {
 
  private:
   void on_message(Http2Link& link, int32_t id, Http2Message message) override {
-    if (&link == &client_) take_request(id, std::move(message));
-    else take_answer(id, std::move(message));
+    if (&link == &client_)
+      take_request(id, std::move(message));
+    else
+      take_answer(id, std::move(message));
   }
   void on_trailers(Http2Link& link, int32_t id, HttpHead trailers) override;
   void on_data(Http2Link& link, int32_t id, std::string_view bytes) override;
@@ -118,8 +121,10 @@ void Http2Relay::upstream_ended() {
     exchange.upstream_open = false;
     if (exchange.finished) continue;
     exchange.finished = true;
-    if (exchange.answered) client_.reset(id, NGHTTP2_INTERNAL_ERROR);
-    else answer(id, 502, kNoAnswer);
+    if (exchange.answered)
+      client_.reset(id, NGHTTP2_INTERNAL_ERROR);
+    else
+      answer(id, 502, kNoAnswer);
     exchange.answered = true;
   }
   by_upstream_.clear();
@@ -161,6 +166,7 @@ void Http2Relay::take_request(int32_t id, Http2Message message) {
   const HttpHead& head = placed.request->head;
   Verdict verdict =
       core_.rules.request(scheme_, where_.host, where_.port, head.method, head.target);
+  if (!control_enabled("gateway-requests")) verdict.allowed = true;
   if (!verdict.allowed) return refuse(id, verdict);
   pass_request(id, std::move(*placed.request), message.ends);
 }
@@ -198,9 +204,9 @@ void Http2Relay::pass_request(int32_t id, HttpRequest request, bool ends) {
     return refuse(id, verdict);
   }
   if (!core_.traffic.count(Way::kUp, request.head.target.size())) return spend_budget();
-  exchange.upstream_id = upstream_.request(
-      request.head, scheme_name(scheme_), host_header(where_, scheme_),
-      ends ? Http2Link::Body::kNone : Http2Link::Body::kFollows);
+  exchange.upstream_id =
+      upstream_.request(request.head, scheme_name(scheme_), host_header(where_, scheme_),
+                        ends ? Http2Link::Body::kNone : Http2Link::Body::kFollows);
   if (exchange.upstream_id < 0) {
     exchanges_.erase(id);
     return client_.reset(id, NGHTTP2_REFUSED_STREAM);  // the client may try again elsewhere
@@ -214,8 +220,8 @@ bool Http2Relay::mask(Exchange2& exchange, HttpHead& answer) {
   if (!exchange.masks) return true;
   std::string encodings;
   bool length_told = answer.find("content-length") != nullptr;
-  exchange.mask.emplace(*core_.secrets, length_told ? ResponseMask::Length::kKept
-                                                    : ResponseMask::Length::kFree);
+  exchange.mask.emplace(*core_.secrets,
+                        length_told ? ResponseMask::Length::kKept : ResponseMask::Length::kFree);
   for (HttpField& field : answer.fields) {
     if (same_text(field.name, "content-encoding"))
       encodings += (encodings.empty() ? "" : ",") + field.value;
@@ -242,8 +248,10 @@ void Http2Relay::take_answer(int32_t upstream_id, Http2Message message) {
 }
 
 void Http2Relay::on_data(Http2Link& link, int32_t id, std::string_view bytes) {
-  if (&link == &client_) data_up(id, bytes);
-  else data_down(id, bytes);
+  if (&link == &client_)
+    data_up(id, bytes);
+  else
+    data_down(id, bytes);
 }
 
 void Http2Relay::data_up(int32_t id, std::string_view bytes) {
@@ -345,7 +353,8 @@ void Http2Relay::on_close(Http2Link& link, int32_t id, uint32_t code) {
     exchange->upstream_open = false;
     if (exchange->finished) return;
     exchange->finished = true;
-    if (exchange->answered) return client_.reset(down, code ? code : uint32_t{NGHTTP2_INTERNAL_ERROR});
+    if (exchange->answered)
+      return client_.reset(down, code ? code : uint32_t{NGHTTP2_INTERNAL_ERROR});
     exchange->answered = true;
     return answer(down, 502, kNoAnswer);
   }

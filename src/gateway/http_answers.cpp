@@ -12,13 +12,20 @@ namespace {
 
 std::string_view reason_of(unsigned status) {
   switch (status) {
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 431: return "Request Header Fields Too Large";
-    case 501: return "Not Implemented";
-    case 502: return "Bad Gateway";
-    case 504: return "Gateway Timeout";
-    default: return "Error";
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 504:
+      return "Gateway Timeout";
+    default:
+      return "Error";
   }
 }
 
@@ -38,7 +45,8 @@ std::string answer(unsigned status, std::string_view headers, std::string_view j
 
 }  // namespace
 
-std::string denial_answer(const ToldDenial& denial, Afterwards afterwards, std::string_view method) {
+std::string denial_answer(const ToldDenial& denial, Afterwards afterwards,
+                          std::string_view method) {
   return answer(403, "X-Proxy-Error: blocked-by-allowlist\r\n", denial_json(denial), afterwards,
                 method);
 }

@@ -17,13 +17,18 @@ bool feed(BodyRelay& relay, const HttpReader::Piece& piece, std::string& out) {
 
 // The rest of a body whose length is known, without a look at it.
 Task<RelayEnd> move_rest(BodyRelay& relay, HttpReader& from, BodySink& to) {
-  Pump pump{relay.core.loop, relay.core.pipes, relay.core.traffic, relay.deadline, relay.way,
-            nullptr, nullptr, from.length_on_wire()};
+  Pump pump{relay.core.loop, relay.core.pipes, relay.core.traffic,   relay.deadline, relay.way,
+            nullptr,         nullptr,          from.length_on_wire()};
   switch (co_await run_pump(pump, from.stream(), to.stream())) {
-    case PumpEnd::kLimit: from.skip_length(); co_return RelayEnd::kDone;
-    case PumpEnd::kWriteFailed: co_return RelayEnd::kTargetFailed;
-    case PumpEnd::kBudget: co_return RelayEnd::kBudget;
-    default: co_return RelayEnd::kSourceFailed;
+    case PumpEnd::kLimit:
+      from.skip_length();
+      co_return RelayEnd::kDone;
+    case PumpEnd::kWriteFailed:
+      co_return RelayEnd::kTargetFailed;
+    case PumpEnd::kBudget:
+      co_return RelayEnd::kBudget;
+    default:
+      co_return RelayEnd::kSourceFailed;
   }
 }
 
@@ -117,8 +122,10 @@ Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from) {
       continue;
     }
     relay.deadline.after(kIdleTime);
-    if (!relay.core.traffic.count(relay.way, piece.bytes.size())) gathered.end = RelayEnd::kBudget;
-    else if (!feed(relay, piece, gathered.body)) gathered.end = RelayEnd::kRefused;
+    if (!relay.core.traffic.count(relay.way, piece.bytes.size()))
+      gathered.end = RelayEnd::kBudget;
+    else if (!feed(relay, piece, gathered.body))
+      gathered.end = RelayEnd::kRefused;
     if (piece.last || gathered.end != RelayEnd::kDone) co_return gathered;
   }
 }

@@ -86,6 +86,8 @@ Task<std::optional<ExchangeEnd>> HttpExchange::gather_request() {
 }
 
 Task<std::optional<ExchangeEnd>> HttpExchange::send_request() {
+  // The connection that is there may be dropped for another.
+  deadline_.watch(&client_.stream().socket(), nullptr);
   Dialed dialed = co_await upstream_.need(request_.where, request_.scheme);
   if (dialed.end != DialEnd::kOk) {
     dial_failure = std::move(dialed);
@@ -94,8 +96,8 @@ Task<std::optional<ExchangeEnd>> HttpExchange::send_request() {
   upstream_.count_request();
   deadline_.watch(&client_.stream().socket(), upstream_.socket());
   deadline_.after(kIdleTime);
-  std::string text = request_text(request_.head, host_header(request_.where, request_.scheme),
-                                  body_, websocket_);
+  std::string text =
+      request_text(request_.head, host_header(request_.where, request_.scheme), body_, websocket_);
   text += gathered_;
   if (!core_.traffic.count(Way::kUp, text.size())) {
     deny_budget();

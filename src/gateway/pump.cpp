@@ -32,8 +32,8 @@ std::optional<PumpEnd> check(Pump& pump, std::span<const uint8_t> bytes) {
 // What was moved into the pipe by the kernel, or the errno.
 Moved fill(SplicePipe& pipe, int from, uint64_t limit) {
   size_t size = std::min<uint64_t>(limit, Pipes::kSize);
-  ssize_t got = splice(from, nullptr, pipe.write.get(), nullptr, size,
-                       SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+  ssize_t got =
+      splice(from, nullptr, pipe.write.get(), nullptr, size, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
   if (got < 0) return {0, errno};
   pipe.filled += static_cast<size_t>(got);
   return {static_cast<size_t>(got), 0};

@@ -13,8 +13,8 @@
 namespace caisson {
 
 enum class PumpEnd {
-  kEnd,          // the source ended
-  kLimit,        // as many bytes as were asked for
+  kEnd,    // the source ended
+  kLimit,  // as many bytes as were asked for
   kReadFailed,
   kWriteFailed,
   kBudget,       // spent; the last bytes were not passed on

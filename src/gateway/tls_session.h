@@ -11,7 +11,7 @@
 namespace caisson {
 
 // The ClientHello is still to be read from `client`; `hello` is what it says.
-Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstream, const HostPort& where,
-                 const ClientHello& hello);
+Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstream,
+                 const HostPort& where, const ClientHello& hello);
 
 }  // namespace caisson

@@ -14,8 +14,8 @@ constexpr size_t kReadAhead = 64 * 1024;
 
 // A BIO through which OpenSSL reads and writes the stream below.
 int bio_read(BIO* bio, char* into, size_t size, size_t* got) {
-  Moved moved = static_cast<Stream*>(BIO_get_data(bio))
-                    ->try_read({reinterpret_cast<uint8_t*>(into), size});
+  Moved moved =
+      static_cast<Stream*>(BIO_get_data(bio))->try_read({reinterpret_cast<uint8_t*>(into), size});
   BIO_clear_retry_flags(bio);
   if (moved.would_block()) BIO_set_retry_read(bio);
   if (moved.ended()) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
@@ -73,8 +73,10 @@ TlsStream::TlsStream(Stream& below, TlsConnection ssl, Role role)
   // which every reader does before it waits.
   SSL_set_read_ahead(ssl_.get(), 1);
   SSL_set_default_read_buffer_len(ssl_.get(), kReadAhead);
-  if (role == Role::kServer) SSL_set_accept_state(ssl_.get());
-  else SSL_set_connect_state(ssl_.get());
+  if (role == Role::kServer)
+    SSL_set_accept_state(ssl_.get());
+  else
+    SSL_set_connect_state(ssl_.get());
 }
 
 TlsStream::TlsStream(std::unique_ptr<Stream> below, TlsConnection ssl, Role role)
@@ -86,10 +88,16 @@ TlsStream::~TlsStream() = default;
 
 Moved TlsStream::failure(int returned, Wants& wants) {
   switch (SSL_get_error(ssl_.get(), returned)) {
-    case SSL_ERROR_WANT_READ: wants = Wants::kRead; return {0, EAGAIN};
-    case SSL_ERROR_WANT_WRITE: wants = Wants::kWrite; return {0, EAGAIN};
-    case SSL_ERROR_ZERO_RETURN: return {0, 0};
-    default: return {0, ECONNRESET};  // an end without a farewell too: it may be a cut
+    case SSL_ERROR_WANT_READ:
+      wants = Wants::kRead;
+      return {0, EAGAIN};
+    case SSL_ERROR_WANT_WRITE:
+      wants = Wants::kWrite;
+      return {0, EAGAIN};
+    case SSL_ERROR_ZERO_RETURN:
+      return {0, 0};
+    default:
+      return {0, ECONNRESET};  // an end without a farewell too: it may be a cut
   }
 }
 

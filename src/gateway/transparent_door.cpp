@@ -2,6 +2,7 @@
 // that came on purpose speaks to a proxy.
 #include <array>
 
+#include "base/control.h"
 #include "gateway/dial.h"
 #include "gateway/doors.h"
 #include "gateway/endpoint.h"
@@ -43,8 +44,11 @@ Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
   std::optional<Host> host = host_of(core, original.address);
   Verdict verdict;
   HostPort where{host.value_or(Host::of(original.address)), original.port};
-  if (host) verdict = core.rules.connect(where.host, where.port);
-  else verdict = {false, std::string(kDefaultRule), "an address that no name was resolved to", ""};
+  if (host)
+    verdict = core.rules.connect(where.host, where.port);
+  else
+    verdict = {false, std::string(kDefaultRule), "an address that no name was resolved to", ""};
+  if (!control_enabled("gateway-transparent")) verdict.allowed = true;
   Dialed dialed;
   if (verdict.allowed) {
     dialed = co_await dial(core, where);
@@ -63,8 +67,10 @@ Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
 Task<> serve_tcp(Core& core, Socket socket) {
   std::optional<Endpoint> original = original_destination(socket.fd());
   PlainStream client(std::move(socket));
-  if (original) co_await serve_transparent(core, client, *original);
-  else co_await serve_proxy(core, client);
+  if (original)
+    co_await serve_transparent(core, client, *original);
+  else
+    co_await serve_proxy(core, client);
 }
 
 }  // namespace caisson

@@ -20,7 +20,8 @@ std::string percent_decoded(std::string_view text) {
   };
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
+    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 &&
+        digit(text[i + 2]) >= 0) {
       out += static_cast<char>(digit(text[i + 1]) << 4 | digit(text[i + 2]));
       i += 2;
     } else {
@@ -43,8 +44,10 @@ bool entry_covers(std::string_view entry, const HostPort& where) {
     if (Result<Cidr> range = parse_cidr(entry); range.ok())
       return range->contains(*where.host.address);
   }
-  if (entry.starts_with("*.")) entry.remove_prefix(2);
-  else if (entry.starts_with('.')) entry.remove_prefix(1);
+  if (entry.starts_with("*."))
+    entry.remove_prefix(2);
+  else if (entry.starts_with('.'))
+    entry.remove_prefix(1);
   Result<HostPort> parsed = parse_host_port(entry, where.port);
   if (!parsed.ok()) {
     Result<Host> host = parse_host(entry);

@@ -1,5 +1,6 @@
-// The proxy that the host itself has to go through (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). The gateway's
-// own connections use it; then the proxy resolves names, and the addresses are its affair.
+// The proxy that the host itself has to go through (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). The
+// gateway's own connections use it; then the proxy resolves names, and the addresses are its
+// affair.
 #pragma once
 
 #include <optional>

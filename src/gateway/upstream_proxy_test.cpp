@@ -22,7 +22,8 @@ TEST(UpstreamProxy, IsReadFromTheUsualSpellings) {
 }
 
 TEST(UpstreamProxy, NoProxyMatchesWholeLabelsRangesAndPorts) {
-  constexpr std::string_view kList = "corp.test, .internal.test,*.x.test 10.0.0.0/8,[::1]:80,p.test:8080";
+  constexpr std::string_view kList =
+      "corp.test, .internal.test,*.x.test 10.0.0.0/8,[::1]:80,p.test:8080";
   for (std::string_view inside : {"corp.test", "a.corp.test", "a.internal.test", "a.x.test",
                                   "10.1.2.3", "[::1]:80", "p.test:8080"})
     EXPECT_TRUE(no_proxy_covers(kList, at(inside))) << inside;

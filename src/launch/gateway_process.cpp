@@ -105,7 +105,8 @@ bool die_with(pid_t supervisor) {
 // The environment may hold the very values that the gateway is to guard, and root can look into
 // /proc/PID/environ of anybody.
 void wipe_words(const GatewayStart& start) {
-  if (start.wipe_start) ::explicit_bzero(start.wipe_start, start.wipe_size);
+  if (start.wipe_start && control_enabled("gateway-wipe"))
+    ::explicit_bzero(start.wipe_start, start.wipe_size);
 }
 
 bool confine(const GatewayStart& start, std::vector<int> keep, uint32_t id, pid_t supervisor) {

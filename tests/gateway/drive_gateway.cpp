@@ -1,14 +1,18 @@
 // Runs a gateway without a cell, for tests with real clients.
-//   drive_gateway CONFIG.json                  listens on 127.0.0.1; prints the ports, then every frame
-//   drive_gateway CONFIG.json COMMAND [ARG]…   runs the command in a network namespace of its own whose
-//                                              TCP and DNS go to the gateway (root, ip and nft needed)
-// CONFIG: {"allow": […], "deny": […], "requests": […], "hosts": "127.0.0.1 a.test\n", "resolv": "…",
-//          "forward": […], "publish": […], "up": N, "down": N, "max_connections": N, "ca_bundle": "…",
-//          "dns_types": […], "http_proxy": "…", "https_proxy": "…", "no_proxy": "…",
+//   drive_gateway CONFIG.json                  listens on 127.0.0.1; prints the ports, then every
+//   frame drive_gateway CONFIG.json COMMAND [ARG]…   runs the command in a network namespace of its
+//   own whose
+//                                              TCP and DNS go to the gateway (root, ip and nft
+//                                              needed)
+// CONFIG: {"allow": […], "deny": […], "requests": […], "hosts": "127.0.0.1 a.test\n", "resolv":
+// "…",
+//          "forward": […], "publish": […], "up": N, "down": N, "max_connections": N, "ca_bundle":
+//          "…", "dns_types": […], "http_proxy": "…", "https_proxy": "…", "no_proxy": "…",
 //          "secrets": [{"name": "…", "value": "…", "hosts": […], "body": true}], "port": N}
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -75,6 +79,7 @@ int listen_on(const char* address, uint16_t port, int type) {
   int fd = socket(v6 ? AF_INET6 : AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   int on = 1, off = 0;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);  // as a cell's listeners have it
   sockaddr_in v4_address{.sin_family = AF_INET, .sin_port = htons(port)};
   sockaddr_in6 v6_address{.sin6_family = AF_INET6, .sin6_port = htons(port)};
   const sockaddr* where = reinterpret_cast<sockaddr*>(&v4_address);
@@ -101,8 +106,8 @@ uint16_t port_of(int fd) {
 
 GatewayConfig config_of(const json::object& object) {
   GatewayConfig config;
-  config.rules = {texts_of(object, "allow"), texts_of(object, "deny"),
-                  texts_of(object, "requests"), texts_of(object, "denied_addresses")};
+  config.rules = {texts_of(object, "allow"), texts_of(object, "deny"), texts_of(object, "requests"),
+                  texts_of(object, "denied_addresses")};
   config.forward = ports_of(object, "forward");
   for (uint16_t port : ports_of(object, "publish")) {
     int listener = listen_on("127.0.0.1", 0, SOCK_STREAM);
@@ -141,7 +146,9 @@ void hand_over(int channel, const std::vector<std::pair<uint32_t, int>>& sockets
   message.count = static_cast<uint32_t>(sockets.size());
   std::vector<char> room(CMSG_SPACE(sockets.size() * sizeof(int)));
   iovec bytes{&message, sizeof message};
-  msghdr header{.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room.data(),
+  msghdr header{.msg_iov = &bytes,
+                .msg_iovlen = 1,
+                .msg_control = room.data(),
                 .msg_controllen = room.size()};
   cmsghdr* rights = CMSG_FIRSTHDR(&header);
   rights->cmsg_level = SOL_SOCKET;
@@ -162,7 +169,8 @@ std::vector<std::pair<uint32_t, int>> make_sockets(const GatewayConfig& config, 
   int udp = listen_on("127.0.0.1", in_namespace ? 53 : 0, SOCK_DGRAM);
   int dns = listen_on("127.0.0.1", in_namespace ? 53 : 0, SOCK_STREAM);
   sockets = {{kHandoverTcpListener, tcp}, {kHandoverDnsUdp, udp}, {kHandoverDnsTcpListener, dns}};
-  if (!in_namespace) std::printf("tcp %u\nudp %u\ndns %u\n", port_of(tcp), port_of(udp), port_of(dns));
+  if (!in_namespace)
+    std::printf("tcp %u\nudp %u\ndns %u\n", port_of(tcp), port_of(udp), port_of(dns));
   for (uint16_t each : config.forward) {
     int listener = listen_on("127.0.0.1", in_namespace ? each : 0, SOCK_STREAM);
     if (!in_namespace) std::printf("forward %u %u\n", each, port_of(listener));
@@ -226,7 +234,8 @@ int main(int argc, char** argv) {
   close(control[1]);
   close(cell[1]);
   bool in_namespace = argc > 2;
-  if (in_namespace && (unshare(CLONE_NEWNET) != 0 || std::system(kNamespace) != 0)) die("namespace");
+  if (in_namespace && (unshare(CLONE_NEWNET) != 0 || std::system(kNamespace) != 0))
+    die("namespace");
   uint16_t port = static_cast<uint16_t>(number_of(object, "port", 0));
   hand_over(cell[0], make_sockets(config, port, in_namespace));
   int status = 0;

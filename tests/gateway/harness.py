@@ -15,6 +15,7 @@ import world as world_of
 
 WORLD = None
 IDENTITY = None
+MUTANT = None
 DEADLINE = 30      # seconds, of anything
 QUICKLY = 3        # seconds, in which a refusal must be told
 TEXT, PYTHON = servers.TEXT, servers.PYTHON
@@ -27,6 +28,12 @@ INSIDE = "/inside"  # where a cell finds the clients
 def use_world(world):
     global WORLD
     WORLD = world
+
+
+def use_mutant(name):
+    """The control that caisson is to do without, of a binary that can; None: none."""
+    global MUTANT
+    MUTANT = name
 
 
 def use_identity(name):
@@ -133,6 +140,8 @@ class GatewayTest(unittest.TestCase):
         self.project = os.path.join(self.top, "project")
         self.env = {"PATH": SYSTEM_PATH, "HOME": os.path.join(self.top, "home"),
                     "LANG": "C.UTF-8"}
+        if MUTANT:
+            self.env["CAISSON_MUTANT"] = MUTANT
         self.hits_before = {port: one.hits for port, one in self.world.canaries.items()}
 
     # -- files --------------------------------------------------------------------------------

@@ -31,6 +31,9 @@ def arguments():
     parser.add_argument("--as", dest="identity", choices=("root", "user", "both"), default="both")
     parser.add_argument("-v", action="store_true")
     parser.add_argument("--shell", action="store_true")
+    parser.add_argument("--mutants", action="store_true",
+                        help="BINARY is caisson of the preset `mutant`: each control of "
+                             "controls.txt is taken away once, and its tests must notice")
     parser.add_argument(INSIDE, action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -53,6 +56,46 @@ def run_half(options, identity):
     return result.testsRun - failed, failed
 
 
+def read_controls():
+    """[(name, [patterns])] of controls.txt."""
+    rows = []
+    with open(os.path.join(HERE, "controls.txt"), encoding="utf-8") as text:
+        for line in text:
+            if line.strip() and not line.startswith("#"):
+                name, tests, _ = (field.strip() for field in line.split(" | "))
+                rows.append((name, tests.split()))
+    return rows
+
+
+def run_tests(patterns):
+    """(run, failed) of the tests that fit, quietly."""
+    loader = unittest.TestLoader()
+    loader.testNamePatterns = [f"*{pattern}*" for pattern in patterns]
+    suite = loader.discover(HERE, pattern="test_*.py", top_level_dir=HERE)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        result = unittest.TextTestRunner(stream=nowhere, resultclass=harness.Counted).run(suite)
+    return result.testsRun, len(result.failed_ids)
+
+
+def run_mutants(only):
+    """A control that no test misses is a failure, and so is a test that fails without a cause."""
+    harness.use_identity("root")
+    passed = failed = 0
+    for name, patterns in read_controls():
+        if only and name not in only:
+            continue
+        harness.use_mutant(None)
+        whole = run_tests(patterns)
+        harness.use_mutant(name)
+        maimed = run_tests(patterns)
+        harness.use_mutant(None)
+        good = whole[0] > 0 and whole[1] == 0 and maimed[1] > 0
+        passed, failed = passed + good, failed + (not good)
+        why = "" if good else f": {whole[1]} of {whole[0]} fail without a cause, {maimed[1]} with it"
+        print(f"{'ok  ' if good else 'FAIL'} {name}{why}", flush=True)
+    return passed, failed
+
+
 def stop_early(*_):
     raise KeyboardInterrupt  # the one thing that a test's runner lets through
 
@@ -65,6 +108,10 @@ def run_near(options):
         harness.use_world(place)
         if options.shell:
             return subprocess.run([os.environ.get("SHELL", "/bin/sh")], cwd=place.folder).returncode
+        if options.mutants:
+            passed, failed = run_mutants(options.k)
+            print(f"{passed} passed, {failed} failed", flush=True)
+            return 1 if failed or not passed else 0
         identities = ("root", "user") if options.identity == "both" else (options.identity,)
         counts = [run_half(options, identity) for identity in identities]
     finally:

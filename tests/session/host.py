@@ -126,7 +126,7 @@ class Lane:
         if len(self.buffer) < 9:
             return None
         length, kind, request = HEADER.unpack_from(self.buffer)
-        assert length <= MAX_BODY + 1, length
+        assert length <= MAX_BODY, length
         if len(self.buffer) < 9 + length:
             return None
         body, self.buffer = self.buffer[9:9 + length], self.buffer[9 + length:]
@@ -364,7 +364,13 @@ class Zygote:
         ours, theirs = socket.socketpair()
         self.lane.send(1, json.dumps({"start": start}).encode(), [theirs.fileno()])
         theirs.close()
-        self.spawned = None
+        return Lane(ours)
+
+    def reserve(self):
+        """A Lane on a keeper that waits for its START."""
+        ours, theirs = socket.socketpair()
+        self.lane.send(1, b"{}", [theirs.fileno()])
+        theirs.close()
         return Lane(ours)
 
     def close(self):

@@ -15,6 +15,7 @@ import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
 
 
 def enter_namespace():
@@ -27,6 +28,17 @@ def enter_namespace():
         if subprocess.run([*way, "true"], stderr=subprocess.DEVNULL).returncode == 0:
             os.environ["CAISSON_SESSION_TESTS"] = "inside"
             os.execvp(way[0], [*way, sys.executable, os.path.abspath(__file__), *sys.argv[1:]])
+
+
+def be_init():
+    """As the first process of the namespace: collects orphans while a child runs the tests."""
+    child = os.fork()
+    if child == 0:
+        return
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            os._exit(os.WEXITSTATUS(status) if os.WIFEXITED(status) else 1)
 
 
 def main():
@@ -49,4 +61,6 @@ def main():
 
 if __name__ == "__main__":
     enter_namespace()
+    if os.getpid() == 1:
+        be_init()
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Checkpoints: the implicit one, named ones, the tree, branches, reset, what can't be copied."""
+"""Checkpoints (T60, T61): the implicit one, names, the tree, branches, reset, their limits."""
 
 import host
 from case import SessionCase, is_gone
@@ -124,6 +124,16 @@ class Checkpoints(SessionCase):
         draws.add(branch.value("random.random(), uuid.uuid1().hex, uuid.uuid4().hex"))
         branch.sock.close()
         self.assertEqual(len(draws), 4)
+
+    def test_generators_of_the_user_are_copies_that_draw_the_same(self):
+        # The control of the test above, and a limit that docs/session-frames.md names.
+        self.ok("import random\nown = random.Random(1)")
+        self.keep("own")
+        draws = set()
+        for _ in range(2):
+            self.session.ask(host.RESTORE, {"name": "own"})
+            draws.add(self.ok("own.random()").text)
+        self.assertEqual(len(draws), 1)
 
     def test_a_seed_holds_between_calls(self):
         self.ok("import random\nrandom.seed(7)")

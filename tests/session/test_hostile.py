@@ -1,4 +1,4 @@
-"""Hostile code: the session answers or is restored, and the call after it is right."""
+"""Hostile code (T57, T59): the session answers or is restored, and the call after it is right."""
 
 import os
 import resource
@@ -198,6 +198,12 @@ class Hostile(SessionCase):
         self.ended("import os, signal\n"
                    "os.kill(os.getpid(), signal.SIGSTOP)", timeout_ms=100, grace_ms=150)
 
+    def test_a_crash_in_c_says_where(self):
+        answer = self.ended("def f():\n    import ctypes\n    ctypes.string_at(0)\nf()")
+        self.assertEqual(answer.json["signal"], 11)
+        self.assertIn(b"Segmentation fault", answer.err)
+        self.assertIn(b'line 3 in f', answer.err)
+
     def test_names_of_variables_that_are_not_strings(self):
         self.ok("globals()[5] = 6\nglobals()['a b'] = 1")
         self.assertIn("x", [e["name"] for e in self.session.vars()["variables"]])
@@ -214,10 +220,12 @@ class Bomb(unittest.TestCase):
         python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
 
         def before():
-            if os.getuid() == 0:
+            try:
                 os.setgroups([])
                 os.setgid(54321)
                 os.setuid(54321)
+            except OSError:
+                pass  # an ordinary user: the limit holds for them as they are
             resource.setrlimit(resource.RLIMIT_NPROC, (60, 60))
 
         with host.Session(python=python, before=before) as session:

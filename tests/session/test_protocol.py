@@ -80,6 +80,23 @@ class Zygotes(unittest.TestCase):
                 lane.sock.close()
 
 
+    def test_a_keeper_in_reserve_has_its_interpreter_ready(self):
+        with host.Zygote() as zygote:
+            lane = zygote.reserve()
+            self.assertEqual(lane.call(host.VARS, {}).kind, host.REFUSED)
+            hello = lane.ask(host.START, {"functions": [{"name": "ask"}], "final": ["FINAL"]})
+            self.assertEqual((hello.kind, hello.json["functions"]), (host.HELLO, ["ask"]))
+            lane.functions["ask"] = lambda x: x + 1
+            self.assertEqual(lane.value("ask(1)"), "2")
+            self.assertEqual(lane.exec("FINAL(3)").json["status"], "final")
+            lane.exec("x = 1")
+            self.assertEqual(lane.ask(host.RESET).kind, host.DONE)
+            self.assertEqual(lane.value("ask(2), 'x' in globals()"), "(3, False)")
+            lane.sock.close()
+            unused = zygote.reserve()
+            unused.sock.close()
+
+
 class Embedded(unittest.TestCase):
     def test_the_bundle_is_one_file_that_starts_by_itself(self):
         folder = os.path.dirname(host.KERNEL)
@@ -96,6 +113,23 @@ class Embedded(unittest.TestCase):
                     self.assertEqual(session.value("6 * 7"), "42")
             finally:
                 host.KERNEL = real
+
+    def test_the_bundle_starts_from_a_memfd(self):
+        folder = os.path.dirname(host.KERNEL)
+        text = subprocess.run([sys.executable, os.path.join(folder, "bundle.py")],
+                              capture_output=True, check=True).stdout
+        fd = host.memfd(text)
+        self.addCleanup(os.close, fd)
+        ours, theirs = socket.socketpair()
+        with subprocess.Popen(
+                [os.environ.get("CAISSON_SESSION_PYTHON", sys.executable), "-I",
+                 "/proc/self/fd/%d" % fd, "keeper", str(theirs.fileno())],
+                pass_fds=[fd, theirs.fileno()]):
+            theirs.close()
+            lane = host.Lane(ours)
+            self.assertEqual(lane.ask(host.START, {}).kind, host.HELLO)
+            self.assertEqual(lane.value("6 * 7"), "42")
+            ours.close()
 
 
 class IPython(unittest.TestCase):
@@ -159,8 +193,21 @@ class Units(unittest.TestCase):
             tree = compile(source, "", "exec", 0x400 | 0x2000)
             self.assertEqual(purity.changes_nothing(tree, namespace), source in pure, source)
 
-    def test_sockets_of_a_session_are_not_inherited_by_programs(self):
+    def test_the_control_socket_is_nowhere_in_reach(self):
+        look = ("import os\nfound = []\nfor n in os.listdir('/proc/self/fd'):\n"
+                "    try: found.append(os.readlink('/proc/self/fd/' + n))\n"
+                "    except OSError: pass\n"
+                "sorted(f for f in found if f.startswith(('socket', 'anon')))")
         with host.Session() as session:
-            answer = session.exec("import os\nos.system('ls -l /proc/self/fd | grep -c socket');")
+            first = eval(session.value(look))
+            self.assertEqual(len(first), 2, first)  # the two private ones, and nothing else
+            session.ask(host.RESET)
+            self.assertEqual(len(eval(session.value(look))), 2)
+            session.ask(host.CHECKPOINT, {"name": "a"})
+            session.ask(host.RESTORE, {"name": "a"})
+            self.assertEqual(len(eval(session.value(look))), 2)
+            branch = session.branch("b")
+            self.assertEqual(len(eval(branch.value(look))), 2)
+            branch.sock.close()
+            answer = session.exec("os.system('ls -l /proc/self/fd | grep -c socket');")
             self.assertEqual(answer.out, b"0\n")
-            self.assertIsInstance(session.sock, socket.socket)

@@ -1,4 +1,4 @@
-"""Stopping: the interrupt, the kill, what is kept, what never shows again."""
+"""Stopping (T58): the interrupt, the kill, what is kept, what never shows again."""
 
 import time
 

@@ -59,6 +59,16 @@ class Variables(SessionCase):
         self.assertIn("too long", found["d"]["summary"])
         self.assertEqual(found["e"]["length"], 0)
         self.assertEqual(self.ok("len(touched)").text, "0")
+        self.ok(
+            "class Fake:\n    shape = property(lambda s: os._exit(4))\n"
+            "    __class__ = property(lambda s: os._exit(5))\n"
+            "Fake.__module__ = 'numpy'\nfake = Fake()\n"
+            "class Meta(type):\n    def __getattribute__(c, n): os._exit(6)\n"
+            "class Trap(metaclass=Meta): pass\ntrap, Trap2 = Trap(), Trap")
+        found = {v["name"]: v for v in self.session.vars()["variables"]}
+        self.assertEqual((found["fake"]["summary"], found["trap"]["summary"]),
+                         ("<Fake object>", "<Trap object>"))
+        self.assertEqual(self.session.get("fake")["status"], "ok")
         self.ok("x = Crash()")
         self.assertEqual(len([v for v in self.session.vars()["variables"] if v["name"] == "x"]), 1)
         self.assertEqual(self.session.notes, [])

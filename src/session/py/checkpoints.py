@@ -40,6 +40,7 @@ class Checkpoint:
         if kind != f.READY or self.process is not None or pid in known or pid in (0, getpid()):
             return False
         try:
+            self.sock.settimeout(0)  # a socket with a timeout waits, whatever the flags say
             self.process = Process(pid)
             self.facts = checked_facts(body)
         except OSError:

@@ -106,7 +106,8 @@ class Sources:
     def forget(self, name):
         """A cell that defined nothing can't be in a traceback after its call."""
         self.chars -= self.kept.pop(name, 0)
-        linecache.cache.pop(name, None)
+        if type(linecache.cache) is dict:
+            linecache.cache.pop(name, None)
 
     def add(self, name, source):
         cache = linecache.cache

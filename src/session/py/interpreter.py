@@ -5,6 +5,7 @@ interpreter stays the parent: its threads, its subprocesses, its locks and its p
 """
 
 import builtins
+import faulthandler
 import sys
 from _signal import SIG_BLOCK, SIG_SETMASK, SIGINT, getsignal, pthread_sigmask, valid_signals
 from _signal import signal as set_handler
@@ -74,6 +75,7 @@ class Interpreter:
         builtins.display = self.display
         environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, never shown in a window
         register_at_fork(after_in_child=self.after_fork)
+        faulthandler.enable(2)  # a crash in C tells its Python lines on the call's stderr
 
     def attach(self, options):
         """In the fork that will run user code. Options that are not known yet come by message."""

@@ -6,6 +6,8 @@ is written is always valid UTF-8: a lone surrogate becomes a question mark.
 
 from _json import encode_basestring, make_encoder, make_scanner
 
+from texts import library_of, type_name
+
 
 class NotJson(Exception):
     """A value that JSON can't say, or not within the bounds."""
@@ -26,7 +28,7 @@ class Rules:
 
 
 def refuse(value):
-    raise NotJson("a " + type(value).__name__ + " is not JSON")
+    raise NotJson("a " + type_name(type(value)) + " is not JSON")
 
 
 scan = make_scanner(Rules)
@@ -96,26 +98,27 @@ class Plain:
 
     def copy_container(self, value, depth):
         self.spend(2)
-        if isinstance(value, (list, tuple)):
-            iterate = list.__iter__ if isinstance(value, list) else tuple.__iter__
+        kind = type(value)  # and not isinstance(): that asks the value for its __class__
+        if issubclass(kind, (list, tuple)):
+            iterate = list.__iter__ if issubclass(kind, list) else tuple.__iter__
             return [self.copy(item, depth + 1) for item in iterate(value)]
-        if isinstance(value, dict):
+        if issubclass(kind, dict):
             return {self.key(k): self.copy(v, depth + 1) for k, v in dict.items(value)}
-        if isinstance(value, (str, int, float)):
-            base = str if isinstance(value, str) else int if isinstance(value, int) else float
-            if base is str:
-                return self.copy(str.__str__(value) + "", depth)
+        if issubclass(kind, str):
+            return self.copy(str.__add__(value, ""), depth)
+        if issubclass(kind, (int, float)):
+            base = int if issubclass(kind, int) else float
             return self.copy(base.__add__(value, 0), depth)
         return self.copy_foreign(value, depth)
 
     def copy_foreign(self, value, depth):
         """numpy's scalars and arrays know how to become lists."""
-        if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        if library_of(type(value)) == "numpy" and hasattr(value, "tolist"):
             size = getattr(value, "size", 1)
             if size > self.items:
                 raise NotJson("larger than the bound")
             return self.copy(value.tolist(), depth + 1)
-        raise NotJson("a " + type(value).__name__ + " is not JSON")
+        raise NotJson("a " + type_name(type(value)) + " is not JSON")
 
     def key(self, key):
         if type(key) is str:
@@ -126,4 +129,4 @@ class Plain:
                 key is None or type(key) is bool) else repr(key)
             self.spend(len(text) + 3)
             return text
-        raise NotJson("a key that is a " + type(key).__name__)
+        raise NotJson("a key that is a " + type_name(type(key)))

@@ -5,6 +5,7 @@ from posix import killpg
 import frames as f
 from jsonio import loads
 
+MAX_LANES = 65
 
 def obey(lane, kind, request, body):
     """One frame from the host."""
@@ -170,6 +171,10 @@ def go_to(lane, request, frozen):
 def branch(lane, request, value):
     control = lane.stream.take_fds(1)[0]
     name = value.get("name", "branch")
+    if len(lane.keeper.lanes) >= MAX_LANES:
+        f.close_all([control])
+        lane.refuse(request, "there are %d branches already; end one" % (MAX_LANES - 1))
+        return
     if not isinstance(name, str) or len(name) > 128:
         f.close_all([control])
         lane.refuse(request, "a branch's name is a string of up to 128 characters")

@@ -1,6 +1,10 @@
 """Bounded text of any object: never the repr of the whole of something large."""
 
+import sys
+
 MAX_DEPTH = 40
+LIBRARIES = frozenset((
+    "numpy", "pandas", "torch", "polars", "scipy", "pyarrow", "jax", "xarray"))
 
 
 class Full(Exception):
@@ -133,6 +137,25 @@ def type_name(kind):
     """The name of a type, by the type's own record and not by what a class claims."""
     name = type.__dict__["__name__"].__get__(kind)
     return name if len(name) <= 100 else name[:100]
+
+
+def library_of(kind):
+    """The known library that a type is the genuine article of, else None: a class that merely says
+    it is numpy's has attributes of the user's making."""
+    module = type.__dict__["__module__"].__get__(kind)
+    root = module.partition(".")[0] if type(module) is str else ""
+    library = sys.modules.get(root) if root in LIBRARIES else None
+    if type(library) is type(sys) and vars(library).get(type_name(kind)) is kind:
+        return root
+    return None
+
+
+def has_own_repr(kind):
+    """Whether a class of the user's (or a library's) says how its objects read."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        if "__repr__" in type.__dict__["__dict__"].__get__(base):
+            return base is not object
+    return False
 
 
 def own_repr(limit):

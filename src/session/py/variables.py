@@ -5,12 +5,12 @@ from sys import getsizeof
 
 from apart import run_apart
 from jsonio import NotJson, Plain, dumps, loads
-from texts import HANDLERS, BoundedRepr, own_repr, type_name
+from texts import HANDLERS, BoundedRepr, has_own_repr, library_of, own_repr, type_name
 
 SUMMARY = 100  # characters
 SUMMARY_SECONDS = 0.3  # for all summaries that need an object's own code
 BUILT_IN = frozenset(HANDLERS)
-QUIET_TYPES = (type(sys), type(len), type(lambda: 0), type)
+QUIET_TYPES = frozenset((type(sys), type(len), type(lambda: 0)))
 
 
 def describe(name, value):
@@ -20,9 +20,9 @@ def describe(name, value):
         kind in BUILT_IN) else object_size(value, kind)}
     if kind in BUILT_IN and hasattr(kind, "__len__"):
         entry["length"] = len(value)
-    elif isinstance(value, (list, tuple, dict, set, str, bytes)):
-        entry["length"] = base_length(value)
-    if is_array_like(kind):
+    elif issubclass(kind, (list, tuple, dict, set, str, bytes)):
+        entry["length"] = base_length(value, kind)
+    if library_of(kind):
         add_array_facts(entry, value)
     entry["summary"] = quick_summary(value, kind)
     return entry
@@ -36,29 +36,24 @@ def describe_plainly(name, value):
     return entry
 
 
-def base_length(value):
+def base_length(value, kind):
     """len() of a subclass by the built-in type below it: its own __len__ is code of the user's."""
-    for base in (list, tuple, dict, set, str, bytes):
-        if isinstance(value, base):
-            return base.__len__(value)
-    return 0
+    base = next(b for b in (list, tuple, dict, set, str, bytes) if issubclass(kind, b))
+    return base.__len__(value)
 
 
 def quick_summary(value, kind):
     """None when only the object itself could say."""
     if kind in BUILT_IN:
         return BoundedRepr(SUMMARY, max_items=20).text(value)[0]
-    if isinstance(value, QUIET_TYPES):
-        label = getattr(value, "__name__", "?") if not isinstance(value, type) else type_name(value)
-        return "<%s %s>" % (type_name(kind), str(label)[:80])
-    if kind.__repr__ is object.__repr__:
+    if issubclass(kind, type):
+        return "<class %s>" % type_name(value)
+    if kind in QUIET_TYPES:
+        label = getattr(value, "__name__", None)
+        return "<%s %s>" % (type_name(kind), label[:80] if type(label) is str else "?")
+    if not has_own_repr(kind):
         return "<%s object>" % type_name(kind)
     return None
-
-
-def is_array_like(kind):
-    root = str(getattr(kind, "__module__", "")).partition(".")[0]
-    return root in ("numpy", "pandas", "torch", "polars", "scipy", "pyarrow", "jax", "xarray")
 
 
 def add_array_facts(entry, value):
@@ -78,7 +73,7 @@ def add_array_facts(entry, value):
 
 def object_size(value, kind):
     try:
-        if is_array_like(kind):
+        if library_of(kind):
             if hasattr(value, "nbytes"):
                 return int(value.nbytes)
             if hasattr(value, "memory_usage"):

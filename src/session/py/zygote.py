@@ -2,6 +2,8 @@
 
 import gc
 import sys
+from _signal import SIG_DFL, SIG_IGN, SIGCHLD
+from _signal import signal as set_handler
 from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket, socketpair
 from posix import _exit, fork, getpid
 
@@ -63,6 +65,7 @@ def serve(descriptor, names):
     """Forks a keeper for each NEW frame; its descriptor is the session's control socket."""
     sock = socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
     inside, missing = preload(names)
+    set_handler(SIGCHLD, SIG_IGN)  # keepers that end leave nothing to collect
     f.send_frame(sock, SPAWNED, 0, dumps({
         "pid": getpid(), "missing": missing, "python": sys.version.split()[0]}))
     stream = f.Stream(sock)
@@ -72,7 +75,6 @@ def serve(descriptor, names):
             while frame is not None:
                 spawn(sock, stream, frame, inside)
                 frame = stream.next()
-            reap()
     except (OSError, f.Broken):
         pass  # the host is gone, or speaks another language
     _exit(0)
@@ -92,6 +94,7 @@ def spawn(sock, stream, frame, inside):
         return
     if pid == 0:
         sock.close()
+        set_handler(SIGCHLD, SIG_DFL)
         import keeper
 
         try:
@@ -100,13 +103,3 @@ def spawn(sock, stream, frame, inside):
             _exit(1)
     f.close_all([control])
     f.send_frame(sock, SPAWNED, request, dumps({"pid": pid}))
-
-
-def reap():
-    from posix import WNOHANG, waitpid
-
-    try:
-        while waitpid(-1, WNOHANG)[0]:
-            pass
-    except OSError:
-        pass
