@@ -88,6 +88,17 @@ class Curl(HttpClient, harness.GatewayTest):
                            "https://www.quay.test" + PATH])
         self.assert_refused(ended, "www.quay.test:443")
 
+    def test_socks_proxy_refuses_another_address(self):
+        ended = self.cell(["--allow-domain", names.FAR],
+                          [*WITHOUT_PROXIES, "curl", "-sSfk", "-x", "socks5://127.0.0.1:3128",
+                           f"https://{names.OTHER}" + PATH])
+        self.assert_refused(ended, f"{names.OTHER}:443")
+
+    def test_http_proxy_makes_no_tunnel_to_another_address(self):
+        ended = self.cell(["--allow-domain", names.FAR],
+                          ["curl", "-sSf", "--proxytunnel", f"http://{names.OTHER}" + PATH])
+        self.assert_refused(ended, f"{names.OTHER}:80")
+
     def test_socks_proxy_with_names_resolved_before_it_works(self):
         ended = self.cell(["--allow-domain", "www.harbor.test"],
                           [*WITHOUT_PROXIES, "curl", "-sSf", "-x", "socks5://127.0.0.1:3128",

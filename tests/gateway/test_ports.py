@@ -97,11 +97,11 @@ class Publish(harness.GatewayTest):
     def test_nobody_listening_inside_is_an_end_and_not_a_hang(self):
         running = self.start(["--publish", "8000:18000"], ["sh", "-c", "echo up; read x; true"])
         self.assertEqual(running.line(), "up")
-        with socket.create_connection(("127.0.0.1", 18000), timeout=3) as peer:
-            try:
+        try:
+            with socket.create_connection(("127.0.0.1", 18000), timeout=3) as peer:
                 self.assertEqual(peer.recv(10), b"")
-            except ConnectionResetError:
-                pass
+        except ConnectionResetError:
+            pass
 
     def test_port_that_is_taken_is_an_error(self):
         ended = self.cell(["--publish", f"8000:{CANARY}"], ["true"])

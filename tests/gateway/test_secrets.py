@@ -125,6 +125,15 @@ class Refused(SecretCase):
                                     f'"Authorization: Bearer $KEY" {url}{path}', path)
                 self.assertEqual(ended.out, "403")
 
+    def test_placeholder_for_another_host_whose_tls_is_ended_is_refused(self):
+        other = f"www.harbor.test:{PORT}"
+        policy = ["--secret", f"KEY=env:REAL_KEY@{API}:{PORT}", "--allow-request",
+                  f"GET https://{other}/*"]
+        path = self.path("ended")
+        ended = self.refuse("curl -sS -w '%{http_code}' -o /dev/null -H "
+                            f'"Authorization: Bearer $KEY" https://{other}{path}', path, policy)
+        self.assertEqual(ended.out, "403")
+
     def test_placeholder_in_the_body_for_another_host_is_refused(self):
         path = self.path("posted")
         ended = self.shell("{ head -c 100000 /dev/zero; printf %s \"$KEY\"; echo; } | "

@@ -164,6 +164,12 @@ class Life(harness.GatewayTest):
         running.child.send_signal(signal.SIGKILL)
         self.wait_gone(gateway)
 
+    def test_gateway_that_hangs_ends_with_a_caisson_that_is_killed(self):
+        running, gateway = self.begin()
+        os.kill(gateway.pid, signal.SIGSTOP)
+        running.child.send_signal(signal.SIGKILL)
+        self.wait_gone(gateway)
+
     def test_gateway_is_confined(self):
         _running, gateway = self.begin()
         self.assertEqual(gateway.status("Seccomp"), "2")
