@@ -125,6 +125,17 @@ class Checkpoints(SessionCase):
         branch.sock.close()
         self.assertEqual(len(draws), 4)
 
+    def test_numpy_is_seeded_anew(self):
+        self.ok("import sys, types\nseeds = []\nfake = types.ModuleType('numpy.random')\n"
+                "fake.seed = seeds.append\nsys.modules['numpy.random'] = fake")
+        self.keep("one")
+        found = set()
+        for _ in range(2):
+            self.session.ask(host.RESTORE, {"name": "one"})
+            found.add(self.ok("seeds").text)
+        self.assertEqual(len(found), 2)
+        self.assertNotIn("[]", found)
+
     def test_generators_of_the_user_are_copies_that_draw_the_same(self):
         # The control of the test above, and a limit that docs/session-frames.md names.
         self.ok("import random\nown = random.Random(1)")

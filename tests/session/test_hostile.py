@@ -121,8 +121,10 @@ class Hostile(SessionCase):
             "        try: s.send(junk, socket.MSG_DONTWAIT); sent += 1\n"
             "        except OSError: pass\n"
             "    s.detach()\nsent > 0")
-        for request, nonce in ((0, 0), (self.session.requests + 1, 12345)):
-            answer = self.session.exec(forge % (request, nonce))
+        for right in (False, True):  # the id of the call itself, too; never its nonce
+            request = self.session.requests + 1 if right else 0
+            answer = self.session.exec(forge % (request, 12345))
+            self.assertEqual(answer.host_calls, [])
             self.assertIn(answer.kind, (host.RESULT, host.ENDED), answer)
             if answer.kind == host.ENDED:
                 self.assertIn("flooded", answer.json["why"])
@@ -140,6 +142,17 @@ class Hostile(SessionCase):
             "import time; time.sleep(.1)")
         self.assertEqual(answer.json.get("lie"), 1)
         self.assertEqual(self.ok("x").text, "1")
+
+    def test_a_forged_host_call_needs_the_nonce(self):
+        forge = (
+            "import sys, struct, time\nf = sys._getframe()\nwhile 'nonce' not in f.f_locals:\n"
+            "    f = f.f_back\nl = f.f_locals\n"
+            "l['self'].line.sock.send(struct.pack('<BBIQ', 68, 0, l['request'], l['nonce'] + %d)\n"
+            "                         + b'{\"name\":\"none\",\"call\":1}')\ntime.sleep(.05)")
+        self.assertEqual(self.session.exec(forge % 1).host_calls, [])
+        self.session.functions["none"] = "later"
+        # and the forging itself works
+        self.assertEqual(len(self.session.exec(forge % 0).host_calls), 1)
 
     def test_a_left_over_child_cannot_speak_for_later_calls(self):
         self.ok("import os, time, ctypes\n"

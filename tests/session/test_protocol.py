@@ -209,5 +209,11 @@ class Units(unittest.TestCase):
             branch = session.branch("b")
             self.assertEqual(len(eval(branch.value(look))), 2)
             branch.sock.close()
+            answer = session.exec("import sys\npid = os.fork()\nif pid == 0:\n    for n in "
+                                  "os.listdir('/proc/self/fd'):\n        try: print(os.readlink("
+                                  "'/proc/self/fd/' + n))\n        except OSError: pass\n"
+                                  "    sys.stdout.flush(); os._exit(0)\nos.waitpid(pid, 0);")
+            self.assertNotIn(b"socket", answer.out)
+            self.assertIn(b"pipe", answer.out)
             answer = session.exec("os.system('ls -l /proc/self/fd | grep -c socket');")
             self.assertEqual(answer.out, b"0\n")

@@ -99,6 +99,17 @@ class Stop(SessionCase):
         self.assertEqual((answer.out, answer.err), (b"mine\n", b""))
         self.ok("stop = True\nt.join()")
 
+    def test_a_stream_that_a_thread_holds_leads_nowhere_later(self):
+        answer = self.ok(
+            "import threading, time, sys\nstop = False\nheld = sys.stdout\ndef tick():\n"
+            "    while not stop:\n        held.write('held\\n'); held.flush(); time.sleep(.002)\n"
+            "t = threading.Thread(target=tick)\nt.start()\ntime.sleep(.03)")
+        self.assertIn(b"held", answer.out)
+        for _ in range(5):
+            self.assertEqual(self.ok("time.sleep(.02)\nprint('mine')").out, b"mine\n")
+        self.ok("stop = True\nt.join()")
+        self.assertEqual(self.ok("print('after', sys.stdout.fileno())").out, b"after 1\n")
+
     def test_a_daemon_that_keeps_the_pipe_never_shows_in_a_later_call(self):
         answer = self.ok(
             "import subprocess\n"

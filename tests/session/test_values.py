@@ -102,6 +102,10 @@ class Variables(SessionCase):
                                                             "1)]"}, timeout_ms=100)
         self.assertIn(answer.json.get("status", "ended"), ("interrupted", "ended"))
 
+    def test_get_of_what_utf8_has_no_word_for(self):
+        self.ok("x = 'a\\ud800b'")
+        self.assertEqual(self.session.get("x")["value"], "a?b")
+
     def test_get_of_nothing(self):
         self.assertEqual(self.session.get("nothing")["status"], "missing")
 

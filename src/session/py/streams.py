@@ -22,29 +22,39 @@ class Streams:
         self.originals = (sys.stdin, sys.stdout, sys.stderr)  # kept, not freed in each fork
         self.flush_libc = None
         self.modules_seen = len(sys.modules)
-        self.out = make_stream(1, "<stdout>")
-        self.err = make_stream(2, "<stderr>")
+        self.renew()
         self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
         flush_before_children(self)
 
     def to_null(self):
         """Descriptors 0 to 2 on /dev/null, which is kept open on a high number."""
         try:
-            for fd in (1, 2, 0):
-                dup2(self.null, fd)
+            self.point(self.null, self.null)
+            dup2(self.null, 0)
         except OSError:
             low = open_fd("/dev/null", O_RDWR | O_CLOEXEC)
-            for fd in (1, 2, 0):
-                if fd != low:
-                    dup2(low, fd)
+            self.point(low, low)
+            if low != 0:
+                dup2(low, 0)
             self.null = high_number(low)
+
+    def point(self, out, err):
+        """Where descriptors 1 and 2, and the two text streams, lead to."""
+        for target, number, stream in ((out, 1, self.out), (err, 2, self.err)):
+            if target != number:
+                dup2(target, number)
+            if not is_unusable(stream):
+                dup2(target, stream.own_fd, False)
+
+    def renew(self):
+        """New text streams; the ones before stay where they lead, which is nowhere."""
+        self.out = make_stream(self.null, 1, "<stdout>")
+        self.err = make_stream(self.null, 2, "<stderr>")
 
     def put_back(self):
         """What a cell did to sys.stdout ends with the cell."""
-        if is_unusable(self.out):
-            self.out = make_stream(1, "<stdout>")
-        if is_unusable(self.err):
-            self.err = make_stream(2, "<stderr>")
+        if is_unusable(self.out) or is_unusable(self.err):
+            self.renew()
         if is_unusable(self.stdin):
             self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
         sys.stdin = sys.__stdin__ = self.stdin
@@ -52,14 +62,16 @@ class Streams:
         sys.stderr = sys.__stderr__ = self.err
 
     def begin(self, out, err):
-        dup2(out, 1)
-        dup2(err, 2)
-        close(out)
-        close(err)
         if count_threads():
+            # Threads of earlier calls: what they hold of the old streams leads nowhere, and what
+            # they look up from now on is muted for them.
+            self.renew()
             others = frozenset(sys._current_frames()) - {get_ident()}
             sys.stdout = OthersMuted(self.out, others)
             sys.stderr = OthersMuted(self.err, others)
+        self.point(out, err)
+        close(out)
+        close(err)
 
     def end(self):
         """All bytes of the call are in its pipes when this returns."""
@@ -114,11 +126,23 @@ def is_foreign_extension(module):
     return type(file) is str and file.endswith(".so") and "/lib-dynload/" not in file
 
 
-def make_stream(fd, name):
-    raw = FileIO(fd, "w", closefd=False)
+class Raw(FileIO):
+    """Writes to a descriptor of its own, but calls itself 1 or 2, which lead to the same place."""
+
+    number = -1
+
+    def fileno(self):
+        return self.number
+
+
+def make_stream(null, number, name):
+    own = fcntl(null, F_DUPFD_CLOEXEC, HIGH_FD)
+    raw = Raw(own, "w")
     raw.name = name
+    raw.number = number
     text = TextIOWrapper(BufferedWriter(raw), "utf-8", "backslashreplace", "\n", True)
     text.mode = "w"
+    text.own_fd = own
     return text
 
 
