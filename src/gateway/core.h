@@ -44,6 +44,7 @@ struct Core {
   UpstreamProxies proxies;
   FakeAddresses fakes;
   Traffic traffic;
+  uint64_t http2_windows = 0;  // bytes that peers of HTTP/2 may send beyond the least
   Deadlines deadlines;
   Pipes pipes;
   ControlOut control;

@@ -71,12 +71,7 @@ Task<Dialed> dial_name(Core& core, const HostPort& where, Judged judged) {
 }
 
 Task<Dialed> dial_through_proxy(Core& core, const UpstreamProxy& proxy, const HostPort& where) {
-  HostPort at = proxy.address;
-  Dialed dialed;
-  if (at.host.is_address())
-    dialed = co_await dial_address(core, Endpoint{*at.host.address, at.port});
-  else
-    dialed = co_await dial_name(core, at, Judged::kNo);
+  Dialed dialed = co_await dial_proxy(core, proxy);
   if (dialed.end != DialEnd::kOk) co_return dialed;
   Deadline deadline(core.deadlines, &dialed.stream->socket());
   deadline.after(kProxyTime);
@@ -90,8 +85,15 @@ Task<Dialed> dial_through_proxy(Core& core, const UpstreamProxy& proxy, const Ho
 
 }  // namespace
 
+Task<Dialed> dial_proxy(Core& core, const UpstreamProxy& proxy) {
+  const HostPort& at = proxy.address;
+  if (at.host.is_address())
+    co_return co_await dial_address(core, Endpoint{*at.host.address, at.port});
+  co_return co_await dial_name(core, at, Judged::kNo);
+}
+
 Task<Dialed> dial(Core& core, const HostPort& where) {
-  if (const UpstreamProxy* proxy = core.proxies.choose(where))
+  if (const UpstreamProxy* proxy = core.proxies.for_tunnel(where))
     co_return co_await dial_through_proxy(core, *proxy, where);
   if (where.host.is_address())
     co_return co_await dial_address(core, Endpoint{*where.host.address, where.port});

@@ -30,4 +30,7 @@ struct Dialed {
 // the address that is dialled.
 Task<Dialed> dial(Core& core, const HostPort& where);
 
+// The host's own proxy, which no rule speaks of.
+Task<Dialed> dial_proxy(Core& core, const UpstreamProxy& proxy);
+
 }  // namespace caisson

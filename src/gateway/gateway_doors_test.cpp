@@ -135,5 +135,22 @@ TEST(UpstreamProxyDoor, TheProxyIsToldTheName) {
   EXPECT_NE(asked.find("Proxy-Authorization: Basic bWU6cHc="), std::string::npos);
 }
 
+TEST(UpstreamProxyDoor, RequestsInClearArePutToTheProxyItself) {
+  FakeHost proxy(FakeHost::echo_heads);
+  GatewayConfig config = config_allowing("far.test");
+  config.upstream_http_proxy = "http://me:pw@127.0.0.1:" + std::to_string(proxy.port());
+  RunningGateway gateway(std::move(config));
+  Peer client = Peer::to(gateway.tcp_port);
+  for (std::string path : {"/1", "/2"}) {
+    client.send("GET http://far.test" + path +
+                " HTTP/1.1\r\nHost: far.test\r\nProxy-Authorization: mine\r\n\r\n");
+    std::string seen = client.receive_until("bWU6cHc=\r\n\r\n");
+    EXPECT_NE(seen.find("GET http://far.test" + path + " HTTP/1.1\r\nHost: far.test\r\n"),
+              std::string::npos);
+    EXPECT_EQ(seen.find("mine"), std::string::npos);
+  }
+  EXPECT_EQ(proxy.connections(), 1);
+}
+
 }  // namespace
 }  // namespace caisson

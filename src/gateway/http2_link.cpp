@@ -8,8 +8,7 @@ namespace caisson {
 namespace {
 
 constexpr uint32_t kMaxStreams = 100;
-constexpr int32_t kStreamWindow = 256 * 1024;
-constexpr int32_t kConnectionWindow = 1024 * 1024;
+constexpr uint32_t kStreamWindow = 256 * 1024;
 constexpr size_t kLittleLeft = 64 * 1024;
 constexpr size_t kWriteSize = 64 * 1024;
 constexpr size_t kReadSize = 16 * 1024;
@@ -49,7 +48,8 @@ struct HeaderBlock {
 
 }  // namespace
 
-Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, Listener& listener)
+Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, Listener& listener,
+                     uint32_t window)
     : stream_(stream),
       deadline_(deadline),
       role_(role),
@@ -74,14 +74,16 @@ Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, 
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
   if (!session_) return;
-  const nghttp2_settings_entry settings[] = {{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
-                                             {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kStreamWindow},
-                                             {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMaxHttpHead},
-                                             {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}};
+  const nghttp2_settings_entry settings[] = {
+      {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kMaxStreams},
+      {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, std::min(window, kStreamWindow)},
+      {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMaxHttpHead},
+      {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}};
   // A server must not say anything about push.
   size_t count = role == Role::kServer ? 3 : 4;
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings, count);
-  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+  nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0,
+                                        static_cast<int32_t>(window));
 }
 
 Http2Link::~Http2Link() { nghttp2_session_del(session_); }

@@ -40,7 +40,12 @@ class Http2Link {
     virtual void on_goaway(Http2Link& link) = 0;
   };
 
-  Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, Listener& listener);
+  // HTTP/2's own; no connection has less.
+  static constexpr uint32_t kLeastWindow = 65535;
+
+  // `window`: how many bytes the peer may send before they were passed on.
+  Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, Listener& listener,
+            uint32_t window = kLeastWindow);
   ~Http2Link();
   Http2Link(const Http2Link&) = delete;
   Http2Link& operator=(const Http2Link&) = delete;

@@ -16,6 +16,8 @@
 namespace caisson {
 namespace {
 
+constexpr uint32_t kUpWindow = 256 * 1024, kDownWindow = 1024 * 1024;
+
 constexpr std::string_view kNoAnswer = "{\"error\":\"the host ended without an answer\"}";
 constexpr std::string_view kCantRead =
     "{\"error\":\"the host's answer is compressed, so secrets in it can't be masked\"}";
@@ -34,6 +36,26 @@ struct Exchange2 {
   size_t up_credit = 0, down_credit = 0;  // bytes that came and weren't told as taken
 };
 
+// A window that is larger than HTTP/2's own, as long as all of them together are bounded: a cell
+// that opens a thousand connections and reads nothing must not fill the host's memory.
+class WideWindow {
+ public:
+  static constexpr uint64_t kAll = 16 * 1024 * 1024;
+
+  WideWindow(Core& core, uint32_t size) : core_(core) {
+    if (core.http2_windows + size <= kAll) size_ = size;
+    core.http2_windows += size_;
+  }
+  WideWindow(const WideWindow&) = delete;
+  WideWindow& operator=(const WideWindow&) = delete;
+  ~WideWindow() { core_.http2_windows -= size_; }
+  uint32_t size() const { return std::max(size_, Http2Link::kLeastWindow); }
+
+ private:
+  Core& core_;
+  uint32_t size_ = 0;
+};
+
 class Http2Relay final : public Http2Link::Listener {
  public:
   Http2Relay(Core& core, Stream& client, Stream& upstream, Scheme scheme, const HostPort& where)
@@ -41,8 +63,11 @@ class Http2Relay final : public Http2Link::Listener {
         scheme_(scheme),
         where_(where),
         deadline_(core.deadlines, &client.socket(), &upstream.socket()),
-        client_(core.loop, client, deadline_, Http2Link::Role::kServer, *this),
-        upstream_(core.loop, upstream, deadline_, Http2Link::Role::kClient, *this),
+        up_window_(core, kUpWindow),
+        down_window_(core, kDownWindow),
+        client_(core.loop, client, deadline_, Http2Link::Role::kServer, *this, up_window_.size()),
+        upstream_(core.loop, upstream, deadline_, Http2Link::Role::kClient, *this,
+                  down_window_.size()),
         upstream_done_(core.loop) {
     deadline_.after(kIdleTime);
   }
@@ -107,6 +132,7 @@ class Http2Relay final : public Http2Link::Listener {
   Scheme scheme_;
   HostPort where_;
   Deadline deadline_;
+  WideWindow up_window_, down_window_;
   Http2Link client_, upstream_;
   Event upstream_done_;
   std::unordered_map<int32_t, Exchange2> exchanges_;  // by the client's stream

@@ -96,6 +96,7 @@ Task<std::optional<ExchangeEnd>> HttpExchange::send_request() {
   upstream_.count_request();
   deadline_.watch(&client_.stream().socket(), upstream_.socket());
   deadline_.after(kIdleTime);
+  if (const UpstreamProxy* proxy = upstream_.proxy()) address_proxy(*proxy);
   std::string text =
       request_text(request_.head, host_header(request_.where, request_.scheme), body_, websocket_);
   text += gathered_;
@@ -106,6 +107,15 @@ Task<std::optional<ExchangeEnd>> HttpExchange::send_request() {
   // A failure shows when the answer is read: a host may refuse early and end.
   co_await upstream_.stream().write(text);
   co_return std::nullopt;
+}
+
+void HttpExchange::address_proxy(const UpstreamProxy& proxy) {
+  HttpHead& head = request_.head;
+  if (head.target.starts_with('/'))
+    head.target = "http://" + host_header(request_.where, request_.scheme) + head.target;
+  head.remove("Proxy-Authorization");
+  if (!proxy.authorization.empty())
+    head.fields.push_back({"Proxy-Authorization", proxy.authorization});
 }
 
 Task<> HttpExchange::send_body() {

@@ -38,6 +38,7 @@ class HttpExchange {
   bool rewrite_request();
   Task<std::optional<ExchangeEnd>> gather_request();
   Task<std::optional<ExchangeEnd>> send_request();
+  void address_proxy(const UpstreamProxy& proxy);
   Task<> send_body();
   Task<> stop_body();
   Task<ExchangeEnd> read_answers();

@@ -5,6 +5,7 @@
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "gateway/task.h"
@@ -24,8 +25,13 @@ class Socket {
  public:
   // Makes the descriptor non-blocking.
   Socket(Loop& loop, UniqueFd fd);
-  Socket(Socket&&) = default;
-  Socket& operator=(Socket&&) = default;
+  Socket(Socket&& other) noexcept
+      : descriptor_(std::move(other.descriptor_)), fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    descriptor_ = std::move(other.descriptor_);
+    fd_ = std::exchange(other.fd_, -1);
+    return *this;
+  }
   ~Socket();
 
   int fd() const { return fd_; }

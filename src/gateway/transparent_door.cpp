@@ -49,6 +49,12 @@ Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
   else
     verdict = {false, std::string(kDefaultRule), "an address that no name was resolved to", ""};
   if (!control_enabled("gateway-transparent")) verdict.allowed = true;
+  // A proxy of the host's takes requests, not connections: each request dials it.
+  if (verdict.allowed && where.port == 80 && core.proxies.for_http(where)) {
+    HttpSession session(core, client, HttpDoor{Scheme::kHttp, where});
+    co_await session.run();
+    co_return;
+  }
   Dialed dialed;
   if (verdict.allowed) {
     dialed = co_await dial(core, where);

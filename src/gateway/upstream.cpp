@@ -18,6 +18,7 @@ void HttpUpstream::adopt(std::unique_ptr<Stream> stream, const HostPort& where) 
 void HttpUpstream::drop() {
   reader_.reset();
   stream_.reset();
+  proxy_ = nullptr;
   requests_ = 0;
 }
 
@@ -37,7 +38,12 @@ Task<Dialed> HttpUpstream::need(const HostPort& where, Scheme scheme) {
     co_return there;
   }
   drop();
-  Dialed dialed = co_await dial(core_, where);
+  const UpstreamProxy* proxy = scheme == Scheme::kHttp ? core_.proxies.for_http(where) : nullptr;
+  Dialed dialed;
+  if (proxy)
+    dialed = co_await dial_proxy(core_, *proxy);
+  else
+    dialed = co_await dial(core_, where);
   if (dialed.end != DialEnd::kOk) co_return dialed;
   std::unique_ptr<Stream> stream = std::move(dialed.stream);
   if (scheme == Scheme::kHttps) {
@@ -49,6 +55,7 @@ Task<Dialed> HttpUpstream::need(const HostPort& where, Scheme scheme) {
     }
   }
   adopt(std::move(stream), where);
+  proxy_ = proxy;
   co_return dialed;
 }
 

@@ -23,6 +23,9 @@ class HttpUpstream {
   bool is_reused() const { return requests_ > 1; }
   void count_request() { ++requests_; }
 
+  // The connection goes to the host's own proxy: requests tell it the whole URL.
+  const UpstreamProxy* proxy() const { return proxy_; }
+
   Stream& stream() { return *stream_; }
   HttpReader& reader() { return *reader_; }
   Socket* socket() { return stream_ ? &stream_->socket() : nullptr; }
@@ -35,6 +38,7 @@ class HttpUpstream {
   std::unique_ptr<Stream> stream_;
   std::optional<HttpReader> reader_;
   HostPort where_;
+  const UpstreamProxy* proxy_ = nullptr;
   int requests_ = 0;
 };
 

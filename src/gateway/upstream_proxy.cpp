@@ -98,10 +98,12 @@ Result<UpstreamProxies> UpstreamProxies::make(std::string_view http, std::string
   return proxies;
 }
 
-const UpstreamProxy* UpstreamProxies::choose(const HostPort& where) const {
-  const std::optional<UpstreamProxy>& proxy = where.port == 80 ? http_ : https_;
-  if (!proxy || no_proxy_covers(no_proxy_, where)) return nullptr;
-  return &*proxy;
+const UpstreamProxy* UpstreamProxies::for_tunnel(const HostPort& where) const {
+  return https_ && !no_proxy_covers(no_proxy_, where) ? &*https_ : nullptr;
+}
+
+const UpstreamProxy* UpstreamProxies::for_http(const HostPort& where) const {
+  return http_ && !no_proxy_covers(no_proxy_, where) ? &*http_ : nullptr;
 }
 
 Task<std::string> open_proxy_tunnel(PlainStream& stream, const UpstreamProxy& proxy,

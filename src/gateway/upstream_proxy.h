@@ -30,8 +30,11 @@ class UpstreamProxies {
  public:
   static Result<UpstreamProxies> make(std::string_view http, std::string_view https,
                                       std::string no_proxy);
-  // Port 80 goes through the proxy for HTTP, everything else through the one for HTTPS.
-  const UpstreamProxy* choose(const HostPort& where) const;
+  // For a tunnel by CONNECT: what isn't known to be HTTP.
+  const UpstreamProxy* for_tunnel(const HostPort& where) const;
+  // For requests in clear: most proxies allow no CONNECT to such ports, so each request is put to the
+  // proxy itself.
+  const UpstreamProxy* for_http(const HostPort& where) const;
 
  private:
   std::optional<UpstreamProxy> http_, https_;

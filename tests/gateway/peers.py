@@ -6,6 +6,7 @@ import json
 import os
 import ssl
 import sys
+import urllib.parse
 
 sys.dont_write_bytecode = True
 
@@ -138,18 +139,24 @@ async def websocket_echo(reader, writer):
 
 
 class Proxy:
-    """The proxy that a company's host has to go through: CONNECT only, each one written down."""
+    """The proxy that a company's host has to go through: tunnels, and plain requests to absolute
+    targets; each one is written down."""
 
     def __init__(self, folder):
         self.log = log_in(folder, "proxy.log")
 
     async def __call__(self, reader, writer):
-        _head, line, headers = await read_head(reader)
+        head, line, headers = await read_head(reader)
         print(line, headers.get("proxy-authorization", "-"), file=self.log, flush=True)
-        _method, target, _version = line.split(" ")
-        _host, port = target.rsplit(":", 1)
-        there_reader, there = await asyncio.open_connection(names.FAR, int(port))
-        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        method, target, _version = line.split(" ")
+        if method == "CONNECT":
+            _host, port = target.rsplit(":", 1)
+            there_reader, there = await asyncio.open_connection(names.FAR, int(port))
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            parts = urllib.parse.urlsplit(target)
+            there_reader, there = await asyncio.open_connection(names.FAR, parts.port or 80)
+            there.write(head.replace(target.encode(), parts.path.encode(), 1))
 
         async def copy(source, sink):
             while data := await source.read(PIECE):

@@ -1,0 +1,223 @@
+#include "gateway/http2_relay.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <map>
+
+#include "gateway/http2_link.h"
+
+namespace caisson {
+namespace {
+
+// One side of a test: collects what comes, and may answer.
+class TestSide final : public Http2Link::Listener {
+ public:
+  struct Seen {
+    HttpHead head, trailers;
+    std::string body;
+    bool ended = false, closed = false;
+    uint32_t code = 0;
+  };
+  std::map<int32_t, Seen> seen;
+  std::function<void(Http2Link&, int32_t)> when_ended, when_closed;
+
+  void on_message(Http2Link& link, int32_t id, Http2Message message) override {
+    seen[id].head = std::move(message.head);
+    if (message.ends) on_end(link, id);
+  }
+  void on_trailers(Http2Link& link, int32_t id, HttpHead trailers) override {
+    seen[id].trailers = std::move(trailers);
+    on_end(link, id);
+  }
+  void on_data(Http2Link& link, int32_t id, std::string_view bytes) override {
+    seen[id].body += bytes;
+    link.took(id, bytes.size());
+  }
+  void on_end(Http2Link& link, int32_t id) override {
+    seen[id].ended = true;
+    if (when_ended) when_ended(link, id);
+  }
+  void on_drained(Http2Link&, int32_t) override {}
+  void on_close(Http2Link& link, int32_t id, uint32_t code) override {
+    seen[id].closed = true;
+    seen[id].code = code;
+    if (when_closed) when_closed(link, id);
+  }
+  void on_goaway(Http2Link&) override {}
+};
+
+std::pair<std::unique_ptr<PlainStream>, std::unique_ptr<PlainStream>> stream_pair(Loop& loop) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+  return {std::make_unique<PlainStream>(Socket(loop, UniqueFd(ends[0]))),
+          std::make_unique<PlainStream>(Socket(loop, UniqueFd(ends[1])))};
+}
+
+// A client and a host with a relay between them.
+class Http2RelayTest : public ::testing::Test {
+ protected:
+  void start(RuleTexts rules, std::vector<Secret> secrets = {}) {
+    GatewayConfig config;
+    config.rules = std::move(rules);
+    config.secrets = std::move(secrets);
+    core = std::move(Core::make(std::move(config))).value();
+    std::tie(client_stream, inner_client) = stream_pair(core->loop);
+    std::tie(inner_host, host_stream) = stream_pair(core->loop);
+    deadline.emplace(core->deadlines, nullptr);
+    client.emplace(core->loop, *client_stream, *deadline, Http2Link::Role::kClient, client_side);
+    host.emplace(core->loop, *host_stream, *deadline, Http2Link::Role::kServer, host_side);
+    spawn(core->loop, client->run());
+    spawn(core->loop, host->run());
+    spawn(core->loop, relay_http2(*core, *inner_client, *inner_host, Scheme::kHttps, where));
+    client_side.when_closed = [this](Http2Link&, int32_t) { core->loop.stop(); };
+  }
+  void TearDown() override {
+    // The links are the frames' before they are ours.
+    client_stream->socket().abort();
+    host_stream->socket().abort();
+    core->loop.restart();
+    core->loop.run_for(std::chrono::seconds(5));
+  }
+  // Until one of the client's streams is over.
+  void run() {
+    core->loop.restart();
+    core->loop.run_for(std::chrono::seconds(20));
+  }
+  static HttpHead request(std::string method, std::string path) {
+    HttpHead head;
+    head.method = std::move(method);
+    head.target = std::move(path);
+    return head;
+  }
+  static HttpHead ok() {
+    HttpHead head;
+    head.status = 200;
+    return head;
+  }
+
+  HostPort where{Host{"a.test", std::nullopt}, 443};
+  std::unique_ptr<Core> core;
+  std::unique_ptr<PlainStream> client_stream, inner_client, inner_host, host_stream;
+  TestSide client_side, host_side;
+  std::optional<Deadline> deadline;
+  std::optional<Http2Link> client, host;
+};
+
+TEST_F(Http2RelayTest, RequestsBodiesAndTrailersPassBothWays) {
+  start({.allow = {"a.test"}});
+  host_side.when_ended = [this](Http2Link& link, int32_t id) {
+    link.respond(id, ok(), Http2Link::Body::kFollows);
+    link.send(id, "echo:" + host_side.seen[id].body);
+    HttpHead trailers;
+    trailers.fields = {{"grpc-status", "0"}};
+    link.finish(id, &trailers);
+  };
+  HttpHead head = request("POST", "/service/Method");
+  head.fields = {{"te", "trailers"}, {"content-type", "application/grpc"}};
+  int32_t id = client->request(head, "https", "a.test", Http2Link::Body::kFollows);
+  client->send(id, "hello");
+  client->finish(id);
+  run();
+  EXPECT_EQ(client_side.seen[id].head.status, 200u);
+  EXPECT_EQ(client_side.seen[id].body, "echo:hello");
+  ASSERT_TRUE(client_side.seen[id].trailers.find("grpc-status"));
+  const TestSide::Seen& asked = host_side.seen[1];
+  EXPECT_EQ(asked.head.target, "/service/Method");
+  EXPECT_EQ(*asked.head.find("Host"), "a.test");
+  EXPECT_EQ(*asked.head.find("te"), "trailers");
+}
+
+TEST_F(Http2RelayTest, BodiesLargerThanTheWindowsArriveWhole) {
+  start({.allow = {"a.test"}});
+  std::string large;
+  for (int i = 0; large.size() < 3'000'000; ++i) large += std::to_string(i);
+  host_side.when_ended = [this](Http2Link& link, int32_t id) {
+    link.respond(id, ok(), Http2Link::Body::kFollows);
+    link.send(id, host_side.seen[id].body);
+    link.finish(id);
+  };
+  int32_t id = client->request(request("POST", "/"), "https", "a.test", Http2Link::Body::kFollows);
+  client->send(id, large);
+  client->finish(id);
+  run();
+  EXPECT_TRUE(client_side.seen[id].body == large);
+}
+
+TEST_F(Http2RelayTest, EachRequestIsJudged) {
+  start({.requests = {"GET https://a.test/ok/*"}});
+  host_side.when_ended = [](Http2Link& link, int32_t id) {
+    link.respond(id, ok(), Http2Link::Body::kNone);
+  };
+  int32_t good =
+      client->request(request("GET", "/ok/x"), "https", "a.test", Http2Link::Body::kNone);
+  run();
+  int32_t bad =
+      client->request(request("GET", "/other"), "https", "a.test", Http2Link::Body::kNone);
+  run();
+  EXPECT_EQ(client_side.seen[good].head.status, 200u);
+  EXPECT_EQ(client_side.seen[bad].head.status, 403u);
+  EXPECT_NE(client_side.seen[bad].body.find("\"denied\":true"), std::string::npos);
+  EXPECT_EQ(host_side.seen.size(), 1u);
+  EXPECT_EQ(core->denials.total(), 1u);
+}
+
+TEST_F(Http2RelayTest, AnotherAuthorityIsRefused) {
+  start({.allow = {"a.test", "b.test"}});
+  int32_t id = client->request(request("GET", "/"), "https", "b.test", Http2Link::Body::kNone);
+  run();
+  EXPECT_EQ(client_side.seen[id].head.status, 403u);
+  EXPECT_TRUE(host_side.seen.empty());
+}
+
+TEST_F(Http2RelayTest, AnotherSchemeIsRefused) {
+  start({.allow = {"a.test"}});
+  int32_t id = client->request(request("GET", "/"), "http", "a.test", Http2Link::Body::kNone);
+  run();
+  EXPECT_EQ(client_side.seen[id].code, uint32_t{NGHTTP2_PROTOCOL_ERROR});
+  EXPECT_TRUE(host_side.seen.empty());
+}
+
+TEST_F(Http2RelayTest, SecretsArePutInAndMasked) {
+  Secret secret{.name = "KEY", .value = "the-real-value-0123", .hosts = {"a.test"}};
+  secret.placeholder = "caisson_KEY_00112233445566778899aabbccddeeff";
+  start({.allow = {"a.test"}}, {secret});
+  std::string authorization;
+  host_side.when_ended = [&](Http2Link& link, int32_t id) {
+    authorization = *host_side.seen[id].head.find("authorization");
+    link.respond(id, ok(), Http2Link::Body::kFollows);
+    link.send(id, "you sent the-real-");
+    link.send(id, "value-0123!");
+    link.finish(id);
+  };
+  HttpHead head = request("GET", "/");
+  head.fields = {{"authorization", "Bearer " + secret.placeholder}};
+  int32_t id = client->request(head, "https", "a.test", Http2Link::Body::kNone);
+  run();
+  EXPECT_EQ(authorization, "Bearer the-real-value-0123");
+  EXPECT_EQ(client_side.seen[id].body, "you sent " + secret.placeholder + "!");
+}
+
+TEST_F(Http2RelayTest, AHostThatEndsInTheMiddleIsToldAsSuch) {
+  start({.allow = {"a.test"}});
+  host_side.when_ended = [this](Http2Link&, int32_t) { host_stream->socket().abort(); };
+  int32_t id = client->request(request("GET", "/"), "https", "a.test", Http2Link::Body::kNone);
+  run();
+  EXPECT_EQ(client_side.seen[id].head.status, 502u);
+}
+
+TEST_F(Http2RelayTest, AResetOfTheClientReachesTheHost) {
+  start({.allow = {"a.test"}});
+  int32_t id = client->request(request("POST", "/"), "https", "a.test", Http2Link::Body::kFollows);
+  client_side.when_closed = nullptr;
+  host_side.when_closed = [this](Http2Link&, int32_t) { core->loop.stop(); };
+  client->send(id, "part");
+  core->loop.restart();
+  core->loop.poll();
+  client->reset(id, NGHTTP2_CANCEL);
+  run();
+  EXPECT_EQ(host_side.seen[1].code, uint32_t{NGHTTP2_CANCEL});
+}
+
+}  // namespace
+}  // namespace caisson
