@@ -15,6 +15,7 @@ namespace {
 constexpr std::chrono::seconds kConnectTime{10};
 constexpr std::chrono::seconds kFarewellTime{5};
 constexpr std::chrono::milliseconds kLook{20};
+constexpr int kTries = 16;
 
 bool is_closed(int fd) {
   tcp_info info{};
@@ -43,7 +44,11 @@ Task<int> connect_in_cell(Core& core, Socket& socket, uint16_t port) {
 // Bytes that the cell hasn't taken yet would be lost by a reset: waits until it has, or a while.
 Task<> wait_until_closed(Core& core, Socket& socket) {
   Clock::time_point until = Clock::now() + kFarewellTime;
-  while (!is_closed(socket.fd()) && Clock::now() < until) co_await pause(core.loop, kLook);
+  std::chrono::milliseconds look{1};
+  while (!is_closed(socket.fd()) && Clock::now() < until) {
+    co_await pause(core.loop, look);
+    look = std::min(2 * look, kLook);
+  }
 }
 
 }  // namespace
@@ -52,12 +57,24 @@ PublishPool::PublishPool(Core& core, std::vector<UniqueFd> sockets) : core_(core
   for (UniqueFd& socket : sockets) free_.push_back(std::move(socket));
 }
 
+// All may be in use: then the next that is given back, if it doesn't take too long.
+Task<UniqueFd> PublishPool::take() {
+  Clock::time_point until = Clock::now() + kConnectTime;
+  while (free_.empty() && Clock::now() < until) co_await pause(core_.loop, kLook);
+  UniqueFd taken;
+  if (!free_.empty()) {
+    taken = std::move(free_.front());
+    free_.pop_front();
+  }
+  co_return taken;
+}
+
 Task<> PublishPool::serve(Socket socket, uint16_t cell_port) {
   PlainStream client(std::move(socket));
   // A port that is still in TIME_WAIT refuses (EADDRNOTAVAIL): the next one does it.
-  for (size_t tries = free_.size(); tries > 0 && !free_.empty(); --tries) {
-    UniqueFd fd = std::move(free_.front());
-    free_.pop_front();
+  for (int tries = 0; tries < kTries; ++tries) {
+    UniqueFd fd = co_await take();
+    if (!fd) break;
     PlainStream cell(Socket(core_.loop, std::move(fd)));
     int error = co_await connect_in_cell(core_, cell.socket(), cell_port);
     if (error == 0) {

@@ -17,6 +17,7 @@ class PublishPool {
   Task<> serve(Socket client, uint16_t cell_port);
 
  private:
+  Task<UniqueFd> take();
   void give_back(UniqueFd socket);
 
   Core& core_;
