@@ -174,7 +174,7 @@ int explain_command(std::span<const std::string> args, const ProcessStart& start
   if (!job) return report(job.error());
   if (job->flags.help) {
     return print(
-        "caisson explain takes the options and the command of `caisson exec`, and --json.\n\n" +
+        "caisson explain takes the options and the command of `caisson exec`, and --json.\n" +
         exec_help());
   }
   Result<Plan> plan = make_plan(job->policy, job->command, job->facts);

@@ -147,7 +147,7 @@ std::string exec_help() {
       "  -v                         say more on stderr\n"
       "  --control-fd N             new rules of the network, a line of JSON each, while it runs\n"
       "  --denials-fd N             what the network refused, a line of JSON each, as it happens\n"
-      "\nExit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
+      "Exit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
       "127 not found, 128+n signal.\n";
   return text;
 }

@@ -73,7 +73,8 @@ json::object usage_json(const Usage& usage) {
 static bool reads_as_text(const std::string& bytes) {
   auto escaped = std::ranges::count_if(
       bytes, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\r' && c != '\t'; });
-  return static_cast<size_t>(escaped) <= bytes.size() / 4 && is_valid_utf8(bytes);
+  return (escaped <= 1024 || static_cast<size_t>(escaped) <= bytes.size() / 4) &&
+         is_valid_utf8(bytes);
 }
 
 // Text as it is when it is UTF-8, else base64 with a flag beside it.

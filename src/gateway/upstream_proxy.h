@@ -32,8 +32,8 @@ class UpstreamProxies {
                                       std::string no_proxy);
   // For a tunnel by CONNECT: what isn't known to be HTTP.
   const UpstreamProxy* for_tunnel(const HostPort& where) const;
-  // For requests in clear: most proxies allow no CONNECT to such ports, so each request is put to the
-  // proxy itself.
+  // For requests in clear: most proxies allow no CONNECT to such ports, so each request is put to
+  // the proxy itself.
   const UpstreamProxy* for_http(const HostPort& where) const;
 
  private:

@@ -329,6 +329,8 @@ class Supervisor {
     usage.max_rss_bytes = ended.usage.max_rss_bytes;
     usage.memory_peak_bytes = ended.cgroup.memory_peak_bytes;
     usage.oom_kills = ended.cgroup.oom_kills;
+    // v1 tells of the limit before the kernel has chosen whom to kill: we may have been faster.
+    if (verdict_ == Status::kOom) usage.oom_kills = std::max<uint64_t>(usage.oom_kills, 1);
     usage.pids_refused = ended.cgroup.pids_refused;
     usage.stdout_bytes = terminal_ ? terminal_->seen() : output_.seen();
     usage.stderr_bytes = errors_.seen();

@@ -277,9 +277,9 @@ constexpr SettingSpec kSpecs[] = {
      "a crawler fits; the gateway's memory stays bounded"},
     {"--dns-type", "network.dns_types", "", A::kList, "TYPE", "network",
      "look-ups of allowed names beyond addresses: SRV, TXT", add_dns_type},
-    {"--allow-network", "grants.network", "SANDBOX_ALLOW_NETWORK", A::kGrant, "", "grants",
+    {"--allow-network", "grants.network", "SANDBOX_ALLOW_NETWORK", A::kGrant, "", "process",
      "grant: the host's network, all of it", set_reason<&S::allow_network>},
-    {"--allow-nested", "grants.nested", "", A::kGrant, "", "grants",
+    {"--allow-nested", "grants.nested", "", A::kGrant, "", "process",
      "grant: namespaces inside the cell, for a sandbox in the sandbox",
      set_reason<&S::allow_nested>},
     // process

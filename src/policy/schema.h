@@ -27,7 +27,7 @@ struct SettingSpec {
   std::string_view variable;  // "SANDBOX_MEMORY_LIMIT"; empty: none
   Arity arity;
   std::string_view metavar;  // "SIZE"; empty for switches and grants, which take no value
-  std::string_view group;    // "limits", "files", "environment", "network", "process", "grants"
+  std::string_view group;    // "limits", "files", "environment", "network", "process"
   std::string_view help;     // one line
   // `text` is "true"/"false" for a switch; the reason for a grant, "" to take it back.
   Result<void> (*apply)(Settings&, std::string_view text, const Origin&);
