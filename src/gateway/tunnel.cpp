@@ -41,6 +41,10 @@ struct Tunnel {
     co_return end;
   }
 
+  static bool is_refusal(PumpEnd end) {
+    return end == PumpEnd::kBudget || end == PumpEnd::kPlaceholder;
+  }
+
   Task<> down() {
     down_end = co_await one_way(Way::kDown);
     down_done.set();
@@ -50,6 +54,8 @@ struct Tunnel {
     spawn(core.loop, down());
     PumpEnd up_end = co_await one_way(Way::kUp);
     co_await down_done.wait();
+    // A refusal of one direction breaks the other: the refusal is what is to be told.
+    if (is_refusal(down_end)) co_return down_end;
     co_return up_end != PumpEnd::kEnd ? up_end : down_end;
   }
 };
