@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "base/text.h"
 #include "cli/gateway_setup.h"
 #include "cli/output.h"
+#include "policy/network.h"
 #include "sys/monotonic.h"
 
 namespace caisson {
@@ -23,7 +25,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr int kPatienceMs = 5000, kLastWordsMs = 500;
+constexpr int kPatienceMs = 5000, kLastWordsMs = 500, kSendMs = 1000;
 constexpr size_t kMostDenials = 100;
 constexpr size_t kMostText = 512;  // of one field of a denial: the gateway reads what a cell sends
 constexpr size_t kMostRules = 1 << 20;
@@ -175,6 +177,14 @@ void GatewayLink::take(const ControlFrame& frame) {
   if (frame.type == static_cast<char>(ControlType::kUsage)) take_usage(frame.body);
 }
 
+// A caller who doesn't read must not hold up the loop that keeps the cell's time limit: a line that
+// doesn't fit now is left out, and the result still has the denial. A pipe that can be written to
+// takes PIPE_BUF bytes without waiting (pipe(7)).
+void GatewayLink::stream_denial(const std::string& line) {
+  pollfd writable{talk_.denials_fd, POLLOUT, 0};
+  if (line.size() <= PIPE_BUF && ::poll(&writable, 1, 0) == 1) write_all(talk_.denials_fd, line);
+}
+
 void GatewayLink::take_denial(const std::string& text) {
   std::optional<json::object> said = object_in(text);
   if (!said) return;
@@ -184,14 +194,13 @@ void GatewayLink::take_denial(const std::string& text) {
   std::string protocol = text_of(*said, "protocol"), reason = text_of(*said, "reason");
   if (!protocol.empty()) where = protocol + " " + where;
   if (talk_.denials_fd >= 0)
-    write_all(talk_.denials_fd,
-              json::serialize(json::object{{"denied", true},
-                                           {"rule", text_of(*said, "rule")},
-                                           {"host", host},
-                                           {"port", port},
-                                           {"protocol", protocol},
-                                           {"reason", reason},
-                                           {"how_to_allow", text_of(*said, "how_to_allow")}}) +
+    stream_denial(json::serialize(json::object{{"denied", true},
+                                               {"rule", text_of(*said, "rule")},
+                                               {"host", host},
+                                               {"port", port},
+                                               {"protocol", protocol},
+                                               {"reason", reason},
+                                               {"how_to_allow", text_of(*said, "how_to_allow")}}) +
                   "\n");
   if (told_.denials.size() >= kMostDenials) {
     ++told_.denials_cut;
@@ -229,33 +238,47 @@ bool GatewayLink::read_rules() {
   return got > 0;
 }
 
-// A line that is no set of rules changes nothing.
+// Bounded: a gateway that doesn't read must not hold up the loop either. Half a frame can't be
+// taken back, so then there is no gateway any more, and the cell reaches nothing.
+void GatewayLink::send(const std::string& frame) {
+  uint64_t deadline = monotonic_ns() + uint64_t{kSendMs} * 1000000u;
+  for (size_t sent = 0; sent < frame.size();) {
+    ssize_t now = ::send(process_->control(), frame.data() + sent, frame.size() - sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (now > 0) {
+      sent += static_cast<size_t>(now);
+      continue;
+    }
+    pollfd writable{process_->control(), POLLOUT, 0};
+    bool may_wait = errno == EAGAIN && monotonic_ns() < deadline;
+    if (may_wait && ::poll(&writable, 1, kSendMs) == 1) continue;
+    over_ = true;
+    process_->kill();
+    return;
+  }
+}
+
+// A line that is no set of rules changes nothing. Hosts of secrets stay allowed, as they were at
+// the start.
 void GatewayLink::apply_rules(std::string_view line) {
   Result<RuleTexts> texts = rules_in(line);
+  if (texts) allow_hosts_of_secrets(network_.secrets, texts->allow);
   Result<Rules> rules = texts ? Rules::make(*texts) : Result<Rules>(texts.error());
   if (!rules) {
     talk_.say(fmt::format("--control-fd: {}: the rules stay as they were", rules.error().what));
     return;
   }
-  if (over_) return;
-  std::string frame = control_frame(ControlType::kRules, rules_json(*texts));
-  for (size_t sent = 0; sent < frame.size();) {
-    ssize_t now =
-        ::send(process_->control(), frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
-    if (now <= 0) return;
-    sent += static_cast<size_t>(now);
-  }
+  if (!over_) send(control_frame(ControlType::kRules, rules_json(*texts)));
 }
 
 void GatewayLink::finish(Outcome& outcome) {
-  if (!over_) {
-    std::string end = control_frame(ControlType::kEnd, "");
-    if (::send(process_->control(), end.data(), end.size(), MSG_NOSIGNAL) > 0)
-      while (!told_usage_) {
-        Result<ControlFrame> frame = next_frame(kLastWordsMs);
-        if (!frame) break;
-        take(*frame);
-      }
+  if (!over_) send(control_frame(ControlType::kEnd, ""));
+  // One deadline for all of its last words: it reads what a cell sends, and may have lost its mind.
+  uint64_t deadline = monotonic_ns() + uint64_t{kLastWordsMs} * 1000000u;
+  while (!over_ && !told_usage_ && monotonic_ns() < deadline) {
+    Result<ControlFrame> frame = next_frame(kLastWordsMs);
+    if (!frame) break;
+    take(*frame);
   }
   process_->finish();
   outcome.denials.insert(outcome.denials.end(), told_.denials.begin(), told_.denials.end());

@@ -43,6 +43,8 @@ class GatewayLink {
   bool receive();
   void take(const ControlFrame& frame);
   void take_denial(const std::string& text);
+  void stream_denial(const std::string& line);
+  void send(const std::string& frame);
   void take_usage(const std::string& text);
   bool read_rules();
   void apply_rules(std::string_view line);

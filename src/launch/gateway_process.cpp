@@ -10,12 +10,12 @@
 #include <linux/securebits.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -169,12 +169,15 @@ GatewayProcess::GatewayProcess(GatewayProcess&& other) noexcept
       control_(std::move(other.control_)),
       cell_end_(std::move(other.cell_end_)) {}
 
+void GatewayProcess::kill() const {
+  sys_call(SYS_pidfd_send_signal, long{pidfd_.get()}, long{SIGKILL}, 0L, 0L);
+}
+
 void GatewayProcess::finish() {
   if (pid_ < 0) return;
   control_.reset();
   pollfd gone{pidfd_.get(), POLLIN, 0};
-  if (::poll(&gone, 1, kPatienceMs) != 1)
-    sys_call(SYS_pidfd_send_signal, long{pidfd_.get()}, long{SIGKILL}, 0L, 0L);
+  if (::poll(&gone, 1, kPatienceMs) != 1) kill();
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;

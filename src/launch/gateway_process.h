@@ -39,6 +39,7 @@ class GatewayProcess {
   int control() const { return control_.get(); }
   // The end of the socket by which the cell hands over its sockets. Given to the cell's child.
   UniqueFd take_cell_end() { return std::move(cell_end_); }
+  void kill() const;
   // Tells it to end by closing its socket, waits a little, ends it.
   void finish();
 

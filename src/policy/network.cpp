@@ -19,6 +19,16 @@ Result<PublishedPort> parse_published_port(std::string_view text) {
   return PublishedPort{static_cast<uint16_t>(cell), static_cast<uint16_t>(host)};
 }
 
+void allow_hosts_of_secrets(const std::vector<SecretSpec>& secrets,
+                            std::vector<std::string>& allow) {
+  for (const SecretSpec& secret : secrets)
+    for (const std::string& host : secret.hosts) {
+      Result<HostPattern> pattern = parse_host_pattern(host, PatternUse::kAllow);
+      std::string text = pattern && pattern->port != HostPattern::kAnyPort ? host : host + ":443";
+      if (std::ranges::find(allow, text) == allow.end()) allow.push_back(std::move(text));
+    }
+}
+
 namespace {
 
 // Sorted and once each: the order in which rules were said means nothing, so two policies that say
@@ -30,17 +40,6 @@ std::vector<std::string> texts_of(const std::vector<std::pair<std::string, Origi
     if (texts.insert(text).second)
       policy.origins.emplace_back(fmt::format("{}.{}", field, text), origin);
   return {texts.begin(), texts.end()};
-}
-
-// A secret names the hosts that may have it, and so asks for them to be reached.
-void allow_hosts_of_secrets(NetworkPolicy& network) {
-  for (const SecretSpec& secret : network.secrets)
-    for (const std::string& host : secret.hosts) {
-      Result<HostPattern> pattern = parse_host_pattern(host, PatternUse::kAllow);
-      std::string text = pattern && pattern->port != HostPattern::kAnyPort ? host : host + ":443";
-      if (std::ranges::find(network.rules.allow, text) == network.rules.allow.end())
-        network.rules.allow.push_back(std::move(text));
-    }
 }
 
 Result<void> check_secret_names(const std::vector<SecretSpec>& secrets) {
@@ -78,7 +77,7 @@ Result<void> resolve_network(const Settings& said, Policy& policy) {
     policy.origins.emplace_back("network.secrets." + secret.name, origin);
   }
   TRY(check_secret_names(network.secrets));
-  allow_hosts_of_secrets(network);
+  allow_hosts_of_secrets(network.secrets, network.rules.allow);
   for (const auto& [port, origin] : said.forward)
     if (std::ranges::find(network.forward, port) == network.forward.end()) {
       network.forward.push_back(port);

@@ -244,6 +244,19 @@ class WhileItRuns(harness.GatewayTest):
             self.assertEqual(running.finish(), 0)
             told.read()  # its end: nobody keeps it open
 
+    def test_denials_that_nobody_reads_hold_no_time_limit_up(self):
+        read_end, write_end = os.pipe()
+        self.addCleanup(os.close, read_end)
+        self.addCleanup(os.close, write_end)
+        os.write(write_end, b"x" * 65536)  # there is no room for a single line
+        flood = (f"for i in $(seq 300); do {harness.PYTHON} {harness.INSIDE}/dns_query.py "
+                 "n$i.quay.test A >/dev/null 2>&1; done; sleep 60")
+        ended = self.cell([*WWW, "--timeout", "2s", "--denials-fd", str(write_end)],
+                          ["sh", "-c", flood], pass_fds=(write_end,))
+        self.assertEqual(ended.code, 124, ended)
+        self.assertLess(ended.seconds, 10)
+        self.assertTrue(ended.denials, ended)
+
     def test_the_cell_does_not_have_these_descriptors(self):
         read_end, write_end = os.pipe()
         self.addCleanup(os.close, read_end)
