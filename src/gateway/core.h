@@ -14,7 +14,7 @@
 #include "gateway/pipes.h"
 #include "gateway/resolver.h"
 #include "gateway/secret.h"
-#include "gateway/task.h"
+#include "loop/task.h"
 #include "gateway/traffic.h"
 #include "gateway/upstream_proxy.h"
 #include "rules/rules.h"

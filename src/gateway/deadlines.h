@@ -8,7 +8,7 @@
 #include <initializer_list>
 
 #include "gateway/socket.h"
-#include "gateway/task.h"
+#include "loop/task.h"
 
 namespace caisson {
 

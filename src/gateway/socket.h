@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "gateway/task.h"
+#include "loop/task.h"
 
 namespace caisson {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gateway/socket.h"
-#include "gateway/task.h"
+#include "loop/task.h"
 
 namespace caisson {
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "policy/file_rules.h"
 #include "policy/network_policy.h"
 
 namespace caisson {
@@ -73,6 +74,7 @@ struct Policy {
   std::string workdir;                   // inside the cell
   std::vector<std::pair<std::string, std::string>> environment;  // sorted by name
   NetworkPolicy network;
+  FileRules file_rules;  // of the srt door; empty elsewhere
   std::vector<Grant> grants;
   Exec exec = Exec::kAllowed;
   Terminal terminal = Terminal::kNone;

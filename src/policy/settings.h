@@ -58,6 +58,9 @@ struct Settings {
   std::vector<EnvironmentRequest> env_set;           // later ones win
   std::vector<std::pair<std::string, Origin>> env_pass;
   std::vector<std::pair<std::string, Origin>> best_effort;
+  FileRules file_rules;  // of the srt door
+  NetworkDetails network_details;                              // of the srt door
+  std::vector<std::pair<std::string, std::string>> deny_reasons;  // a deny rule's text, and why
 };
 
 }  // namespace caisson

@@ -1,4 +1,4 @@
-#include "gateway/task.h"
+#include "loop/task.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <cstdlib>

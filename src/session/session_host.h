@@ -1,0 +1,35 @@
+// SessionHost: all sessions of one process, their zygotes and their cells. Dropping it ends them.
+#pragma once
+
+#include <memory>
+
+#include "session/session.h"
+
+namespace caisson::session {
+
+struct SessionHostOptions {
+  std::string caisson = "/proc/self/exe";  // what is started as `caisson exec` for each cell
+  std::string state_folder;                // snapshots and private workspaces; 0700, made if absent
+  std::string home;                        // of the caller: load denies its credential folders
+  std::vector<std::string> deny_load;      // more paths that load refuses
+  std::vector<std::string> environment;    // "K=V" for `caisson exec` itself; nothing of it enters
+  std::chrono::seconds autosave{300};      // 0: never
+};
+
+class SessionHost {
+ public:
+  static Result<std::unique_ptr<SessionHost>> make(Loop&, SessionHostOptions);
+  virtual ~SessionHost() = default;  // every cell is killed and reaped
+
+  virtual Task<Result<std::shared_ptr<Session>>> create(SessionSpec) = 0;
+  // `from`: a checkpoint of it; empty: its present state.
+  virtual Task<Result<std::shared_ptr<Session>>> branch(std::string session, std::string new_name,
+                                                        std::string from) = 0;
+  virtual std::shared_ptr<Session> find(std::string_view name) const = 0;
+  virtual std::vector<SessionInfo> list() const = 0;
+  // `save_first`: a clean end, with a snapshot that the next session of that name can take up.
+  virtual Task<Result<void>> end(std::string name, bool save_first) = 0;
+  virtual void kill_all() = 0;  // at once, without waiting for anything that a cell does
+};
+
+}  // namespace caisson::session
