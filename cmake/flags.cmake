@@ -6,7 +6,7 @@ endif()
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Werror=return-type)
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
-add_compile_definitions(FMT_HEADER_ONLY _GNU_SOURCE CAISSON_VERSION="${PROJECT_VERSION}")
+add_compile_definitions(_GNU_SOURCE CAISSON_VERSION="${PROJECT_VERSION}")
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 if(CAISSON_STATIC)
