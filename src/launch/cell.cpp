@@ -31,6 +31,16 @@ Result<UniqueFd> above_stdio(UniqueFd fd) {
   return moved;
 }
 
+// The numbers 3, 4, … are the passed descriptors' own in the program's process: what is still
+// needed there after they took them must lie above.
+Result<UniqueFd> above_passed(UniqueFd fd) {
+  constexpr int kLowest = 3 + static_cast<int>(kMostPassed);
+  if (fd.get() >= kLowest) return fd;
+  UniqueFd moved{::fcntl(fd.get(), F_DUPFD_CLOEXEC, kLowest)};
+  if (!moved) return Error::system("duplicate a descriptor");
+  return moved;
+}
+
 struct Pipe {
   UniqueFd read, write;
 };
@@ -116,6 +126,10 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   Cell cell;
   cell.stamps_.begin = monotonic_ns();
   Pipe control = TRY(make_control_pair());
+  if (options.passed.size() > kMostPassed)
+    return Error::plain(fmt::format("more than {} descriptors to pass on", kMostPassed),
+                        "pass one socket, and send the others through it");
+  if (!options.passed.empty()) control.write = TRY(above_passed(std::move(control.write)));
   Pipe input, output, errors;
   ChildDescriptors child{control.write.get(), {-1, -1, -1}, options.window};
   if (plan.terminal == Terminal::kNone) {
@@ -134,6 +148,16 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   }
   UniqueFd gateway = TRY(above_stdio(std::move(options.gateway)));
   child.gateway = gateway.get();
+  for (UniqueFd& fd : options.passed) {
+    fd = TRY(above_passed(std::move(fd)));
+    child.passed.push_back(fd.get());
+  }
+  Pipe reports;
+  if (plan.warden && plan.warden->report) {
+    reports = TRY(make_control_pair());
+    reports.write = TRY(above_passed(std::move(reports.write)));
+    child.report = reports.write.get();
+  }
   if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
   cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
 
@@ -160,6 +184,10 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.control_ = std::move(control.read);
   control.write.reset();  // the child's end: ours must not keep it alive
   gateway.reset();
+  reports.write.reset();
+  cell.reports_ = std::move(reports.read);
+  cell.warden_ = plan.warden;
+  options.passed.clear();  // the program's alone from here on
   cell.input_ = std::move(input.write);
   cell.output_ = std::move(output.read);
   cell.error_output_ = std::move(errors.read);
@@ -212,6 +240,8 @@ Cell::Cell(Cell&& other) noexcept
       input_(std::move(other.input_)),
       output_(std::move(other.output_)),
       error_output_(std::move(other.error_output_)),
+      reports_(std::move(other.reports_)),
+      warden_(std::move(other.warden_)),
       compiled_(std::move(other.compiled_)),
       sweeper_(std::move(other.sweeper_)),
       cgroup_(std::move(other.cgroup_)) {

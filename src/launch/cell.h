@@ -21,10 +21,11 @@ struct LaunchOptions {
   std::string name;            // of the cgroup folders
   char* wipe_start = nullptr;  // caisson's own argv and environment strings
   uint64_t wipe_size = 0;
-  winsize window{};          // of the cell's terminal, if it gets one
-  bool inside_cell = false;  // of another caisson, for the hint of a refusal
-  bool null_stdin = false;   // /dev/null instead of a pipe
-  UniqueFd gateway;          // where the cell's child hands its sockets to; none: no gateway
+  winsize window{};              // of the cell's terminal, if it gets one
+  bool inside_cell = false;      // of another caisson, for the hint of a refusal
+  bool null_stdin = false;       // /dev/null instead of a pipe
+  std::vector<UniqueFd> passed;  // for the program, as 3, 4, …; at most kMostPassed
+  UniqueFd gateway;              // where the cell's child hands its sockets to; none: no gateway
   // Called once the cell stands and before any of its code runs: the place for the record. An error
   // ends the cell unrun.
   std::function<Result<void>()> before_go;
@@ -43,6 +44,9 @@ class Cell {
   UniqueFd& input() { return input_; }
   UniqueFd& output() { return output_; }
   UniqueFd& error_output() { return error_output_; }
+  // Where the cell's warden tells what it refused; none without one.
+  UniqueFd& reports() { return reports_; }
+  const WardenPlan* warden() const { return warden_ ? &*warden_ : nullptr; }
   CellCgroup* cgroup() { return cgroup_ ? &*cgroup_ : nullptr; }
   const CompiledProgram& compiled() const { return *compiled_; }
   // CLOCK_MONOTONIC ns, for --timing.
@@ -72,7 +76,8 @@ class Cell {
   void release_cgroup();
   pid_t pid_ = -1;
   Stamps stamps_;
-  UniqueFd pidfd_, control_, input_, output_, error_output_;
+  UniqueFd pidfd_, control_, input_, output_, error_output_, reports_;
+  std::optional<WardenPlan> warden_;
   std::unique_ptr<CompiledProgram> compiled_;
   std::optional<CgroupSweeper> sweeper_;  // goes after the cgroup that it watches
   std::optional<CellCgroup> cgroup_;

@@ -93,15 +93,16 @@ static void prepare(const ChildProgram& program) {
 }
 
 // With every set empty, uid 0 inside is a uid like any other: an exec gives nothing back (T30).
-static long drop_capabilities() {
+static long drop_capabilities(uint32_t permitted) {
   sys_call(SYS_prctl, long{PR_SET_SECUREBITS},
            long{SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
                 SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                 SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED});
   sys_call(SYS_prctl, long{PR_CAP_AMBIENT}, long{PR_CAP_AMBIENT_CLEAR_ALL}, 0L, 0L, 0L);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[2]{};
-  return sys_call(SYS_capset, &header, none);
+  __user_cap_data_struct sets[2]{};
+  sets[0].permitted = permitted;
+  return sys_call(SYS_capset, &header, sets);
 }
 
 static long run_init_step(ChildState& state, const Step& step) {
@@ -132,12 +133,16 @@ static long run_init_step(ChildState& state, const Step& step) {
       return sys_call(SYS_unshare, long{CLONE_NEWCGROUP});
     case StepKind::kKeyring:
       return join_own_keyring();
+    case StepKind::kWatch:
+      return watch_covers(state, step);
     case StepKind::kOpenTerminal:
       return open_terminal(state);
     case StepKind::kWorkdir:
       return enter_workdir(step.path);
     case StepKind::kDropCapabilities:
-      return drop_capabilities();
+      return drop_capabilities(static_cast<uint32_t>(step.a));
+    case StepKind::kLandlock:
+      return restrict_by_landlock(*state.program);
     case StepKind::kNoNewPrivileges:
       return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L);
     case StepKind::kProc: {
@@ -161,8 +166,11 @@ static long run_init_step(ChildState& state, const Step& step) {
 
 // Every descriptor that is not ours goes, whoever opened it and whatever its flags say (T16).
 static long close_foreign_descriptors(const ChildProgram& program) {
-  int keep[5] = {program.control_fd, program.gateway_fd, program.stdio[0], program.stdio[1],
-                 program.stdio[2]};
+  int keep[6 + kMostPassed] = {program.control_fd, program.gateway_fd, program.stdio[0],
+                               program.stdio[1], program.stdio[2]};
+  keep[5 + kMostPassed] = program.report_fd;
+  for (unsigned i = 0; i < kMostPassed; ++i)
+    keep[5 + i] = i < program.passed_count ? program.passed[i] : -1;
   unsigned next = 0;
   for (;;) {
     unsigned lowest = ~0u;
@@ -221,7 +229,14 @@ void run_child(const ChildProgram& program) {
   // and memory can't be opened through /proc (T24, T25). The program's exec makes it dumpable
   // again.
   if (program.not_dumpable) sys_call(SYS_prctl, long{PR_SET_DUMPABLE}, 0L);
+  if (program.warden) {
+    long result = spawn_warden(state);
+    // What the warden kept of its capabilities is not for anybody else.
+    if (result >= 0 && program.drop_capabilities) result = drop_capabilities(0);
+    if (result < 0) fail(state, program.init_count + program.enter_count, result);
+  }
   spawn_program(state);
+  if (program.warden) sys_call(SYS_close, long{state.warden_sockets[1]});
   run_init(state);
 }
 

@@ -25,6 +25,15 @@ static long take_stdio(ChildState& state) {
   return sys_call(SYS_ioctl, 0L, long{TIOCSCTTY}, 0L);
 }
 
+// What the caller passed on by name, and nothing else, outlives the exec.
+static long take_passed(const ChildProgram& program) {
+  for (unsigned i = 0; i < program.passed_count; ++i) {
+    long result = sys_call(SYS_dup3, long{program.passed[i]}, long{3} + i, 0L);
+    if (result < 0) return result;
+  }
+  return 0;
+}
+
 // Their dispositions were set back by pid 1, of which this process is a copy.
 static void unblock_signals() {
   unsigned long none = 0;
@@ -85,7 +94,7 @@ static long add_landlock_rule(long ruleset, const ChildLandlockRule& rule) {
   return result;
 }
 
-static long restrict_by_landlock(const ChildProgram& program) {
+long restrict_by_landlock(const ChildProgram& program) {
   kernel::LandlockRuleset rules{program.landlock_handled, 0, program.landlock_scoped};
   long ruleset = sys_call(kernel::kLandlockCreateRuleset, &rules, long{program.landlock_size}, 0L);
   if (ruleset < 0) return ruleset;
@@ -98,10 +107,26 @@ static long restrict_by_landlock(const ChildProgram& program) {
   return result;
 }
 
+// A signal must not make the caller ask twice: the first time may have made the file. So only a
+// deadly one wakes it once the warden has its call (5.19).
+static long install_asking_filter(ChildState& state, const sock_fprog& filter) {
+  constexpr long kWaitKillable = 1 << 5;  // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+  long listener = sys_call(SYS_seccomp, long{SECCOMP_SET_MODE_FILTER},
+                           long{SECCOMP_FILTER_FLAG_NEW_LISTENER} | kWaitKillable, &filter);
+  if (listener == -EINVAL)
+    listener = sys_call(SYS_seccomp, long{SECCOMP_SET_MODE_FILTER},
+                        long{SECCOMP_FILTER_FLAG_NEW_LISTENER}, &filter);
+  if (listener < 0) return listener;
+  long result = hand_to_warden(state, listener);
+  sys_call(SYS_close, listener);
+  return result;
+}
+
 static long install_filter(ChildState& state) {
   const ChildProgram& program = *state.program;
   sock_fprog filter{static_cast<unsigned short>(program.filter_count),
                     const_cast<sock_filter*>(program.filter)};
+  if (program.warden) return install_asking_filter(state, filter);
   long flags = program.notify_exec ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
   long result = sys_call(SYS_seccomp, long{SECCOMP_SET_MODE_FILTER}, flags, &filter);
   if (result < 0 || !program.notify_exec) return result;
@@ -143,6 +168,8 @@ static long run_enter_step(ChildState& state, const Step& step) {
   switch (step.kind) {
     case StepKind::kStdio:
       return take_stdio(state);
+    case StepKind::kPassed:
+      return take_passed(*state.program);
     case StepKind::kRlimit:
       return limit_resource(static_cast<long>(step.a), step.b);
     case StepKind::kPinCpus:

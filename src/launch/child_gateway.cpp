@@ -30,8 +30,8 @@ long keep(uint32_t kind, long fd) {
   return 0;
 }
 
-// For what goes down to the cell; what comes up goes by the route's (network_messages.cpp). Accepted
-// sockets inherit it. Where it can't be had the bytes still flow.
+// For what goes down to the cell; what comes up goes by the route's (network_messages.cpp).
+// Accepted sockets inherit it. Where it can't be had the bytes still flow.
 void prefer_plain_control(long fd) {
   sys_call(SYS_setsockopt, fd, long{IPPROTO_TCP}, 13L /* TCP_CONGESTION */, "reno", 4L);
 }
@@ -72,8 +72,8 @@ long make_sockets(const ChildProgram& program) {
   for (uint32_t i = 0; i < program.forward_count && result >= 0; ++i)
     result = keep(kHandoverForwardListener, bound_socket(SOCK_STREAM, program.forward_ports[i]));
   for (uint32_t i = 0; i < program.pool_sockets && result >= 0; ++i) {
-    long fd = sys_call(SYS_socket, long{AF_INET},
-                       long{SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, 0L);
+    long fd =
+        sys_call(SYS_socket, long{AF_INET}, long{SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK}, 0L);
     if (fd >= 0) prefer_plain_control(fd);
     result = keep(kHandoverPoolSocket, fd);
   }

@@ -58,7 +58,8 @@ static long new_root(ChildState& state, const Step& step) {
 
 static long make_file(ChildState& state, const Step& step) {
   if (step.size == 0)  // a place for a mount: one call instead of two
-    return sys_call(SYS_mknodat, long{state.root_fd}, step.path, long{S_IFREG | 0644}, 0L);
+    return sys_call(SYS_mknodat, long{state.root_fd}, step.path,
+                    static_cast<long>(S_IFREG | step.a), 0L);
   long fd = sys_call(SYS_openat, long{state.root_fd}, step.path,
                      long{O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW}, 0644L);
   if (fd < 0) return fd;
@@ -73,8 +74,8 @@ static long make_directory(ChildState& state, const Step& step) {
   return sys_call(SYS_fchmodat, long{state.root_fd}, step.path, static_cast<long>(step.a));
 }
 
-static long set_attributes(long mount_fd, uint64_t attributes) {
-  MountAttr attr{attributes, 0, 0, 0};
+static long set_attributes(long mount_fd, uint64_t attributes, uint64_t propagation = 0) {
+  MountAttr attr{attributes, 0, propagation, 0};
   return sys_call(kMountSetattr, mount_fd, "", long{kAtEmptyPath | kAtRecursive}, &attr,
                   long{sizeof attr});
 }
@@ -119,7 +120,8 @@ static long bind_host(ChildState& state, const Step& step) {
   if (mount_fd < 0) return (step.flags & kBindOptional) && mount_fd == -ENOENT ? 0 : mount_fd;
   long result = 0;
   if (step.flags & kBindCheckIdentity) result = check_identity(mount_fd, step);
-  if (result >= 0) result = set_attributes(mount_fd, step.a);
+  uint64_t propagation = step.flags & kBindAlone ? MS_PRIVATE : 0;
+  if (result >= 0) result = set_attributes(mount_fd, step.a, propagation);
   if (result < 0) {
     sys_call(SYS_close, mount_fd);
     return result;
@@ -222,6 +224,41 @@ static long cover(ChildState& state, const Step& step) {
   return attach(mount_fd, state.root_fd, step.path);
 }
 
+// Recursive: /dev has its devices mounted in it. The attributes are for the top alone.
+static long place_own(ChildState& state, const Step& step) {
+  long mount_fd = sys_call(kOpenTree, long{state.root_fd}, step.other,
+                           long{kOpenTreeClone | kOpenTreeCloexec | kAtRecursive});
+  if (mount_fd < 0) return mount_fd;
+  MountAttr attr{step.a, 0, 0, 0};
+  long result = sys_call(kMountSetattr, mount_fd, "", long{kAtEmptyPath}, &attr, long{sizeof attr});
+  if (result >= 0) return attach_below_user_mount(state, mount_fd, step.path);
+  sys_call(SYS_close, mount_fd);
+  return result;
+}
+
+// /etc/resolv.conf is a link on many hosts, often an absolute one: what it leads to is looked up in
+// the view. One that leads nowhere is left alone.
+static long cover_in_view(ChildState& state, const Step& step) {
+  OpenHow at_view{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, kResolveBeneath | kResolveNoSymlinks};
+  long view = sys_call(kOpenat2, long{state.root_fd}, "view", &at_view, long{sizeof at_view});
+  if (view < 0) return view;
+  OpenHow how{O_PATH | O_CLOEXEC, 0, kResolveInRoot | kResolveNoMagicLinks};
+  long target = sys_call(kOpenat2, view, step.path, &how, long{sizeof how});
+  sys_call(SYS_close, view);
+  if (target < 0) return target == -ENOENT || target == -ELOOP ? 0 : target;
+  long mount_fd =
+      sys_call(kOpenTree, long{state.root_fd}, step.other, long{kOpenTreeClone | kOpenTreeCloexec});
+  long result = mount_fd;
+  if (result >= 0)
+    result = set_attributes(mount_fd, kMountReadOnly | kMountNoSuid | kMountNoDev | kMountNoExec);
+  if (result >= 0)
+    result =
+        sys_call(kMoveMount, mount_fd, "", target, "", long{kMoveFromEmptyPath | kMoveToEmptyPath});
+  if (mount_fd >= 0) sys_call(SYS_close, mount_fd);
+  sys_call(SYS_close, target);
+  return result;
+}
+
 static long seal_root(ChildState& state) {
   MountAttr attr{kMountReadOnly, 0, 0, 0};
   return sys_call(kMountSetattr, long{state.root_fd}, "", long{kAtEmptyPath}, &attr,
@@ -236,6 +273,7 @@ static long make_private() {
 // pivot_root(".", "."): the old root lies over the new one and is detached with all its mounts.
 static long pivot(ChildState& state, const Step& step) {
   long result = sys_call(SYS_fchdir, long{state.root_fd});
+  if (result >= 0 && step.path) result = sys_call(SYS_chdir, step.path);  // the host view, in it
   if (result >= 0) result = sys_call(SYS_pivot_root, ".", ".");
   if (result >= 0) result = sys_call(SYS_umount2, ".", long{MNT_DETACH});
   if (result >= 0) result = sys_call(SYS_chdir, "/");
@@ -272,6 +310,10 @@ long run_mount_step(ChildState& state, const Step& step) {
       return mask(state, step);
     case StepKind::kCover:
       return cover(state, step);
+    case StepKind::kPlaceOwn:
+      return place_own(state, step);
+    case StepKind::kCoverInView:
+      return cover_in_view(state, step);
     case StepKind::kSealRoot:
       return seal_root(state);
     case StepKind::kPivot:

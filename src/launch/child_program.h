@@ -8,6 +8,8 @@
 
 #include <type_traits>
 
+#include "warden/rules.h"
+
 namespace caisson {
 
 enum class StepKind : uint8_t {
@@ -26,6 +28,8 @@ enum class StepKind : uint8_t {
   kDevpts,        // a fresh devpts at path
   kMask,          // path, covered by nothingness; a: it is a directory
   kCover,         // path, covered by the root's own file `other`
+  kPlaceOwn,      // path ← `other` of the root's own, with what is mounted in it; attributes a
+  kCoverInView,   // path of the view, covered by the root's own file `other`
   kSealRoot,      // the root becomes read-only
   kStartNetwork,  // begin making the network namespace beside the mounts
   kPivot,         // the new root becomes /, the old one goes
@@ -34,13 +38,15 @@ enum class StepKind : uint8_t {
   kHostname,      // path is the name
   kAwaitGo,       // the supervisor has set limits and written the record
   kCgroupNamespace,
-  kKeyring,       // a session keyring of the cell's own
-  kOpenTerminal,  // a pty of the cell's own; its master goes to the supervisor
-  kWorkdir,       // chdir(path), and it must lie below the root
-  kDropCapabilities,
+  kKeyring,           // a session keyring of the cell's own
+  kWatch,             // the covers named in `other`, one after the other, each NUL-ended; a of them
+  kOpenTerminal,      // a pty of the cell's own; its master goes to the supervisor
+  kWorkdir,           // chdir(path), and it must lie below the root
+  kDropCapabilities,  // all but those of the set a, which stay permitted
   kNoNewPrivileges,
   // From here on in the program's own process:
   kStdio,
+  kPassed,   // descriptors of the caller's take the numbers 3, 4, …
   kRlimit,   // resource a, value b
   kPinCpus,  // the first `a` cores of those allowed
   kLandlock,
@@ -52,7 +58,8 @@ enum : uint8_t {
   kBindOptional = 1,
   kBindCheckIdentity = 2,
   kBindBelowUserMount = 4,
-  kBindReceived = 8
+  kBindReceived = 8,
+  kBindAlone = 16  // nothing that the host mounts meanwhile comes along
 };
 
 struct Step {
@@ -70,6 +77,8 @@ struct ChildLandlockRule {
   uint64_t access;
   uint64_t device, inode;  // 0: not checked
 };
+
+constexpr unsigned kMostPassed = 8;  // descriptors of the caller's that the program gets
 
 struct ChildProgram {
   const Step* init_steps;  // done by pid 1 of the cell
@@ -90,21 +99,27 @@ struct ChildProgram {
   const sock_filter* init_filter;
   uint32_t init_filter_count;
   bool notify_exec;
+  const warden::Rules* warden;  // null: there is none
+  const sock_filter* warden_filter;
+  uint32_t warden_filter_count;
+  int report_fd;  // the warden's, to the supervisor; -1: none
 
   const char* const* candidates;  // null-terminated
   const char* const* argv;
   const char** shell_argv;  // for a script without #!: sh, script, arguments
   const char* const* environment;
 
-  int control_fd;    // SOCK_SEQPACKET to the supervisor
-  int gateway_fd;    // SOCK_SEQPACKET to the cell's gateway; -1: there is none
+  int control_fd;        // SOCK_SEQPACKET to the supervisor
+  int gateway_fd;        // SOCK_SEQPACKET to the cell's gateway; -1: there is none
   const void* steering;  // nftables messages that lead all traffic to the gateway
   uint32_t steering_size;
   const void* routes;  // one for each family, so that there is traffic to be led
   uint32_t routes_size;
   const uint16_t* forward_ports;
   uint32_t forward_count, pool_sockets;
-  int stdio[3];      // -1: the terminal
+  int stdio[3];             // -1: the terminal
+  int passed[kMostPassed];  // of the caller's, all above kMostPassed + 2
+  uint32_t passed_count;
   winsize window;    // of the cell's terminal
   char* wipe_start;  // caisson's own argv and environment strings
   uint64_t wipe_size;
@@ -123,7 +138,15 @@ constexpr unsigned kMostMappedMounts = 100;  // that come with the ids; SCM_MAX_
 constexpr int kEndSignal = 62;
 
 // What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
-enum class MessageKind : uint32_t { kFailed = 1, kExited, kTerminal, kListener, kMapped, kUnsteered };
+enum class MessageKind : uint32_t {
+  kFailed = 1,
+  kExited,
+  kTerminal,
+  kListener,
+  kMapped,
+  kUnsteered,
+  kWatch
+};
 struct ChildMessage {
   MessageKind kind;
   uint32_t step;  // index into init_steps, or init_count + index into enter_steps

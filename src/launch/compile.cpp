@@ -1,8 +1,10 @@
 #include "launch/compile.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -34,6 +36,10 @@ FilterName filter_name(Filter filter) {
       return FilterName::kNested;
     case Filter::kNoSockets:
       return FilterName::kNoSockets;
+    case Filter::kNames:
+      return FilterName::kNames;
+    case Filter::kNamesAndReads:
+      return FilterName::kNamesAndReads;
     case Filter::kStandard:
       break;
   }
@@ -50,10 +56,11 @@ class Compiler {
     outside_id_ = descriptors.outside_id;
     out_.clone_flags_ = plan_.namespaces & ~uint64_t{CLONE_NEWNET | CLONE_NEWCGROUP};
     init_steps();
-    enter_steps();
+    enter_steps(descriptors);
     landlock();
     filters();
     program_words();
+    warden(descriptors);
     gateway();
     wire(descriptors, wipe_start, wipe_size);
   }
@@ -84,7 +91,9 @@ class Compiler {
       // thread is done with it.
       if (own_network) init(StepKind::kJoinNetwork);
       // From here the host's files are gone.
-      init(StepKind::kPivot).flags = control_enabled("private-mounts");
+      Step& pivot = init(StepKind::kPivot);
+      pivot.flags = control_enabled("private-mounts");
+      if (plan_.host_view) pivot.path = below_root(kViewFolder);
     } else {
       init(StepKind::kPrepare);
       if (own_network) init(StepKind::kJoinNetwork);
@@ -95,14 +104,27 @@ class Compiler {
     if (plan_.namespaces & CLONE_NEWCGROUP)
       init(StepKind::kCgroupNamespace);  // after joining the cgroup: it shows as "/"
     if (control_enabled("keyring")) init(StepKind::kKeyring);
+    if (plan_.warden && !plan_.warden->hidden.empty()) watch_covers();
     if (plan_.terminal == Terminal::kOwnPty)
       init(StepKind::kOpenTerminal);  // from the cell's devpts
     if (!plan_.workdir.empty()) init(StepKind::kWorkdir, keep(plan_.workdir));  // in the new root
     // Without no_new_privs only a capability could install the filters: that mutant keeps them.
     if (control_enabled("capabilities") && control_enabled("no-new-privs"))
-      init(StepKind::kDropCapabilities);  // after the last mount and namespace
+      init(StepKind::kDropCapabilities).a =
+          plan_.warden ? 1u << CAP_SYS_PTRACE : 0;  // after the last mount and namespace
     if (control_enabled("no-new-privs"))
       init(StepKind::kNoNewPrivileges);  // before seccomp asks for it
+    // Who looks at whom is Landlock's business too: the warden and the program have one domain,
+    // made before either of them.
+    if (plan_.warden && plan_.landlock) init(StepKind::kLandlock);
+  }
+
+  void watch_covers() {
+    std::string paths;
+    for (const FilePlace& place : plan_.warden->hidden) paths += place.path + '\0';
+    Step& step = init(StepKind::kWatch);
+    step.other = keep(std::move(paths));
+    step.a = plan_.warden->hidden.size();
   }
 
   void ids() {
@@ -112,8 +134,9 @@ class Compiler {
     }
     write_file("/proc/self/setgroups",
                "deny");  // or gid_map is not ours to write: user_namespaces(7)
-    uint32_t outside_uid = plan_.throwaway_ids ? outside_id_ : plan_.uid;
-    uint32_t outside_gid = plan_.throwaway_ids ? outside_id_ : plan_.gid;
+    // Without ids of its own the cell is the caller outside, whoever it is inside.
+    uint32_t outside_uid = plan_.throwaway_ids ? outside_id_ : ::geteuid();
+    uint32_t outside_gid = plan_.throwaway_ids ? outside_id_ : ::getegid();
     write_file("/proc/self/uid_map", fmt::format("{} {} 1", plan_.uid, outside_uid));
     write_file("/proc/self/gid_map", fmt::format("{} {} 1", plan_.gid, outside_gid));
     if (!plan_.throwaway_ids) return;
@@ -145,6 +168,7 @@ class Compiler {
   }
   void mount(const MakeFile& one) {
     Step& step = init(StepKind::kFile, below_root(one.path));
+    step.a = one.mode;
     step.size = static_cast<uint32_t>(one.content.size());
     step.data = keep(one.content);
   }
@@ -169,6 +193,15 @@ class Compiler {
     if (one.optional) step.flags |= kBindOptional;
     if (one.inode && control_enabled("mount-identity")) step.flags |= kBindCheckIdentity;
     if (one.below_user_mount) step.flags |= kBindBelowUserMount;
+    if (one.alone) step.flags |= kBindAlone;
+  }
+  void mount(const PlaceOwn& one) {
+    Step& step = init(StepKind::kPlaceOwn, below_root(one.target));
+    step.other = below_root(one.from);
+    step.a = mount_attributes(one.flags);
+  }
+  void mount(const CoverInView& one) {
+    init(StepKind::kCoverInView, below_root(one.path)).other = below_root(one.with);
   }
   void mount(const BindOwn& one) { init(StepKind::kBindOwn, below_root(one.path)); }
   void mount(const PinDirectory& one) { init(StepKind::kPin, below_root(one.path)); }
@@ -208,8 +241,10 @@ class Compiler {
     program.pool_sockets = plan_.gateway->pool_sockets;
   }
 
-  void enter_steps() {
+  void enter_steps(const ChildDescriptors& descriptors) {
     enter(StepKind::kStdio);
+    if (!descriptors.passed.empty())
+      enter(StepKind::kPassed);  // after stdio: its pipes may have the numbers that these take
     for (const ResourceLimit& limit : plan_.rlimits) {
       Step& step = enter(StepKind::kRlimit);
       step.path = limit.name;
@@ -218,7 +253,7 @@ class Compiler {
     }
     if (plan_.pin_to_cpus && control_enabled("affinity"))
       enter(StepKind::kPinCpus).a = *plan_.pin_to_cpus;
-    if (plan_.landlock) enter(StepKind::kLandlock);
+    if (plan_.landlock && !plan_.warden) enter(StepKind::kLandlock);
     if (control_enabled("seccomp"))
       enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
     enter(StepKind::kExec);
@@ -251,6 +286,18 @@ class Compiler {
     program.filter_init = plan_.namespaces & CLONE_NEWPID && control_enabled("seccomp-init");
   }
 
+  void warden(const ChildDescriptors& descriptors) {
+    ChildProgram& program = out_.program_;
+    program.report_fd = descriptors.report;
+    if (!plan_.warden) return;
+    out_.warden_.compile(*plan_.warden, descriptors.report);
+    program.warden = out_.warden_.rules();
+    if (!control_enabled("seccomp-warden")) return;
+    auto filter = filter_for(FilterName::kWarden, false);
+    program.warden_filter = filter.data();
+    program.warden_filter_count = static_cast<uint32_t>(filter.size());
+  }
+
   void words(const std::vector<std::string>& from, std::vector<const char*>& to) {
     for (const std::string& word : from) to.push_back(keep(word));
   }
@@ -280,6 +327,8 @@ class Compiler {
     program.control_fd = descriptors.control;
     program.gateway_fd = descriptors.gateway;
     for (int i = 0; i < 3; ++i) program.stdio[i] = descriptors.stdio[i];
+    for (int fd : descriptors.passed)
+      if (program.passed_count < kMostPassed) program.passed[program.passed_count++] = fd;
     program.window = descriptors.window;
     program.wipe_start = wipe_start;
     program.wipe_size = wipe_size;
@@ -319,6 +368,8 @@ static std::string describe(const Step& step) {
       return "receive the mounts";
     case StepKind::kStdio:
       return "give the program its stdin, stdout and stderr";
+    case StepKind::kPassed:
+      return "give the program the descriptors passed to it";
     case StepKind::kPrivateTree:
       return "make the mount tree private";
     case StepKind::kNewRoot:
@@ -343,6 +394,10 @@ static std::string describe(const Step& step) {
       return fmt::format("mask /{}", step.path);
     case StepKind::kCover:
       return fmt::format("cover /{}", step.path);
+    case StepKind::kPlaceOwn:
+      return fmt::format("put something of the cell's own at /{}", step.path);
+    case StepKind::kCoverInView:
+      return fmt::format("cover /{} of the host view", step.path);
     case StepKind::kSealRoot:
       return "make the root read-only";
     case StepKind::kStartNetwork:
@@ -361,6 +416,8 @@ static std::string describe(const Step& step) {
       return "reset signals and the bounding set";
     case StepKind::kKeyring:
       return "make a keyring of the cell's own";
+    case StepKind::kWatch:
+      return "watch what is covered";
     case StepKind::kOpenTerminal:
       return "open a terminal of the cell's own";
     case StepKind::kWorkdir:

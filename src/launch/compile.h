@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "launch/child_program.h"
+#include "launch/compile_warden.h"
 #include "plan/plan.h"
 
 namespace caisson {
@@ -18,6 +19,8 @@ struct ChildDescriptors {
   winsize window{};
   uint32_t outside_id = 0;  // for Plan::throwaway_ids
   int gateway = -1;         // to the cell's gateway, if it has one
+  int report = -1;          // the warden's, if it has one
+  std::vector<int> passed;  // for the program; these and `control` lie above kMostPassed + 2
 };
 
 class CompiledProgram {
@@ -37,6 +40,7 @@ class CompiledProgram {
   std::deque<std::string> strings_;
   std::vector<Step> init_steps_, enter_steps_, mapped_mounts_, mask_steps_;
   std::vector<ChildLandlockRule> rules_;
+  CompiledWarden warden_;
   std::vector<uint8_t> steering_, routes_;
   std::vector<uint16_t> forward_;
   std::vector<const char*> candidates_, argv_, shell_argv_, environment_;

@@ -81,6 +81,8 @@ void run_init(ChildState& state) {
   const ChildProgram& program = *state.program;
   for (int fd : program.stdio)
     if (fd >= 0) sys_call(SYS_close, long{fd});
+  // Whoever holds the other end sees its end when the program lets go, not when pid 1 does.
+  for (unsigned i = 0; i < program.passed_count; ++i) sys_call(SYS_close, long{program.passed[i]});
   if (state.terminal_fd >= 0) sys_call(SYS_close, long{state.terminal_fd});
   confine(state);
 

@@ -20,8 +20,8 @@ struct Usage {
   uint64_t max_rss_bytes = 0;      // of the largest process
   uint64_t memory_peak_bytes = 0;  // of the cell, where a cgroup counts it; else 0
   uint64_t oom_kills = 0, pids_refused = 0;
-  uint64_t stdout_bytes = 0, stderr_bytes = 0;  // as the program wrote them
-  uint64_t stdout_cut = 0, stderr_cut = 0;      // beyond the output limit
+  uint64_t stdout_bytes = 0, stderr_bytes = 0;                         // as the program wrote them
+  uint64_t stdout_cut = 0, stderr_cut = 0;                             // beyond the output limit
   uint64_t connections = 0, uploaded_bytes = 0, downloaded_bytes = 0;  // through the gateway
 };
 

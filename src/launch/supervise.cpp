@@ -13,6 +13,7 @@
 
 #include "launch/control_channel.h"
 #include "launch/exec_guard.h"
+#include "launch/file_denials.h"
 #include "launch/relay.h"
 #include "launch/startup_pages.h"
 #include "launch/terminal_relay.h"
@@ -42,6 +43,7 @@ class Supervisor {
         output_(std::move(cell_.output()), how_.output, how_.capture, budget_),
         errors_(std::move(cell_.error_output()), how_.error_output, how_.capture, budget_),
         exec_guard_(outcome_),
+        file_denials_(outcome_, std::move(cell_.reports()), cell_.warden()),
         watches_(supervision.watches) {
     sigset_t all;
     ::sigfillset(&all);
@@ -65,6 +67,7 @@ class Supervisor {
     if (oom_fd() >= 0 && !verdict_)
       polls_.push_back({oom_fd(), cell_.cgroup()->oom_poll_events(), 0});
     exec_guard_.add_to(polls_);
+    file_denials_.add_to(polls_);
     for (const Watch& watch : watches_) polls_.push_back({watch.fd, POLLIN, 0});
     add_streams();
     wait_for_events();
@@ -115,6 +118,7 @@ class Supervisor {
     if (oom_fd() >= 0 && events_of(polls_, oom_fd()) && cell_.cgroup()->oom_happened())
       decide(Status::kOom, "the memory limit was reached", kMoreMemory);
     exec_guard_.handle(polls_);
+    file_denials_.handle(polls_);
     std::erase_if(watches_, [this](const Watch& watch) {
       return events_of(polls_, watch.fd) && !watch.ready();
     });
@@ -166,6 +170,9 @@ class Supervisor {
         case MessageKind::kTerminal:
           terminal_.emplace(std::move(received.fd), how_.input, how_.output, how_.capture, budget_);
           break;
+        case MessageKind::kWatch:
+          file_denials_.watch(std::move(received.fd));
+          break;
         case MessageKind::kListener:
           exec_guard_.listen(std::move(received.fd));
           break;
@@ -213,7 +220,7 @@ class Supervisor {
              fmt::format("ended after signal {} was sent {} times", number, asked_to_end_));
   }
 
-  int oom_fd() { return cell_.cgroup() ? cell_.cgroup()->oom_event_fd() : -1; }
+  int oom_fd() { return cell_.cgroup() && !how_.survive_oom ? cell_.cgroup()->oom_event_fd() : -1; }
 
   void end() {
     if (control_open_) handle_control();
@@ -222,6 +229,7 @@ class Supervisor {
     Cell::End ended = cell_.reap();
     uint64_t reaped_ns = monotonic_ns();
     drain_streams();
+    file_denials_.drain();
     give_verdict(oom);
     fill_usage(ended);
     outcome_.duration_ms = static_cast<double>(gone_ns - cell_.stamps().begin) / 1e6;
@@ -374,6 +382,7 @@ class Supervisor {
   InputRelay input_;
   OutputRelay output_, errors_;
   ExecGuard exec_guard_;
+  FileDenials file_denials_;
   std::optional<TerminalRelay> terminal_;
   UniqueFd signals_;
   std::vector<Watch> watches_;

@@ -21,7 +21,8 @@ struct Watch {
 struct Supervision {
   Limits limits;
   int input = 0, output = 1, error_output = 2;  // the caller's
-  bool capture = false;  // keep stdout and stderr for the result instead of passing them on
+  bool capture = false;      // keep stdout and stderr for the result instead of passing them on
+  bool survive_oom = false;  // what the kernel kills for memory does not end the cell
   bool input_is_null = false;
   Terminal terminal = Terminal::kNone;
   bool no_exec = false;

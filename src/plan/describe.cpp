@@ -50,6 +50,12 @@ struct RootStepText {
   std::string operator()(const CoverFile& s) const {
     return fmt::format("cover     {} with {} (ro)", s.path, s.with);
   }
+  std::string operator()(const PlaceOwn& s) const {
+    return fmt::format("own       {} ({})", s.target, flags_text(s.flags));
+  }
+  std::string operator()(const CoverInView& s) const {
+    return fmt::format("cover     {}{} with {} (ro)", kViewFolder, s.path, s.with);
+  }
   std::string operator()(const MaskPath& s) const { return fmt::format("mask      {}", s.path); }
 };
 
@@ -74,6 +80,10 @@ const char* filter_text(Filter filter) {
       return "nested (the standard one and what a cell in a cell needs)";
     case Filter::kNoSockets:
       return "no-sockets (the standard one without sockets)";
+    case Filter::kNames:
+      return "names (the standard one; calls that make or open names for writing ask the warden)";
+    case Filter::kNamesAndReads:
+      return "names-and-reads (the same, and every other opening asks too)";
     case Filter::kStandard:
       break;
   }
@@ -97,7 +107,8 @@ std::vector<std::string> describe(const Plan& plan) {
   for (const RootStep& step : plan.root) add(describe(step));
   if (!plan.root.empty()) {
     add("seal      the root is read-only");
-    add("pivot     the host's files are gone");
+    add(plan.host_view ? fmt::format("pivot     {} is the root", kViewFolder)
+                       : "pivot     the host's files are gone");
   }
   if (plan.gateway) {
     add("network   loopback; every other TCP connection and every look-up goes to the gateway");
@@ -119,6 +130,9 @@ std::vector<std::string> describe(const Plan& plan) {
     add(fmt::format("landlock  ABI {}, {} rules, scopes {}", plan.landlock->abi,
                     plan.landlock->rules.size(),
                     plan.landlock->scoped ? "signals and abstract sockets" : "none"));
+  if (plan.warden)
+    add(fmt::format("warden    judges names: {} not to be written, {} not to be read",
+                    plan.warden->deny_write.size(), plan.warden->deny_read.size()));
   add(fmt::format("seccomp   {}{}", filter_text(plan.filter),
                   plan.exec == Exec::kProgramOnly ? ", every further execve refused" : ""));
   std::vector<std::string> words;

@@ -34,12 +34,18 @@ struct SystemEntry {
   bool operator==(const SystemEntry&) const = default;
 };
 
+// A file of the host that the cell sees with other content: placeholders for its secrets.
+struct MaskedFile {
+  std::string path, content;
+};
+
 // What the gateway of this one cell has made for it. Nothing of it is secret: the key of the
 // authority and the values behind the placeholders stay in the gateway's process.
 struct GatewayFacts {
-  std::string ca_pem, ca_bundle_pem;                           // empty: it ends no TLS
-  std::vector<std::string> covered_bundles;                    // the host's, that the cell would see
+  std::string ca_pem, ca_bundle_pem;         // empty: it ends no TLS
+  std::vector<std::string> covered_bundles;  // the host's, that the cell would see
   std::vector<std::pair<std::string, std::string>> variables;  // of the cell: placeholders, …
+  std::vector<MaskedFile> masked_files;
 };
 
 struct HostFacts {

@@ -43,9 +43,10 @@ class LandlockPlanner {
     rule("/", kRead);
     rule("/dev", kDevice);
     rule("/dev/shm", plan_.handled);
-    rule("/tmp", plan_.handled);
+    if (!policy_.file_rules.host_view) rule("/tmp", plan_.handled);
     rule("/proc", kRead | kWriteFile);
     writable_mounts();
+    writable_places();
     return std::move(plan_);
   }
 
@@ -77,6 +78,14 @@ class LandlockPlanner {
     for (const Mount& mount : policy_.mounts)
       if (mount.access == Access::kReadWrite)
         rule(mount.target, mount.is_directory ? plan_.handled : kFileRights);
+  }
+
+  // Of the host view. What is not to be written inside them is a mount, or the warden's.
+  void writable_places() {
+    if (policy_.file_rules.unlimited) rule("/", plan_.handled);
+    for (const FilePlace& place : policy_.file_rules.places)
+      if (place.kind == FilePlaceKind::kWritable || place.kind == FilePlaceKind::kPrivate)
+        rule(place.path, place.is_directory ? plan_.handled : kFileRights);
   }
 
   const Policy& policy_;

@@ -13,6 +13,8 @@ namespace caisson {
 namespace {
 
 constexpr uint32_t kCpuPeriodMicros = 100000;
+constexpr uint32_t kWardenThreads = 49;                   // warden/state.h: kMostThreads, and one
+constexpr const char* kNotAsked = "none: not asked for";  // a limit of 0, of the srt door alone
 
 class LimitPlanner {
  public:
@@ -48,12 +50,13 @@ class LimitPlanner {
       plan_.degradations.push_back({"core",
                                     "the caller's hard core limit is 0, and core_pattern a pipe",
                                     "a crash inside starts the host's core helper"});
-    rlimit(RLIMIT_NOFILE, "nofile", limits_.files);
+    if (limits_.files) rlimit(RLIMIT_NOFILE, "nofile", limits_.files);
     rlimit(RLIMIT_FSIZE, "fsize", limits_.file_bytes);
     rlimit(RLIMIT_RTPRIO, "rtprio", 0);  // T63
     rlimit(RLIMIT_NICE, "nice", 0);
-    rlimit(RLIMIT_MEMLOCK, "memlock", std::min<uint64_t>(limits_.memory_bytes / 8, 8 << 20));
-    held_by("files", "rlimit");
+    uint64_t most_locked = limits_.memory_bytes ? limits_.memory_bytes / 8 : UINT64_MAX;
+    rlimit(RLIMIT_MEMLOCK, "memlock", std::min<uint64_t>(most_locked, 8 << 20));
+    held_by("files", limits_.files ? "rlimit" : kNotAsked);
     held_by("file_size", "rlimit");
     held_by("timeout", "supervisor");
     held_by("output", "supervisor");
@@ -88,6 +91,10 @@ class LimitPlanner {
   }
 
   Result<void> memory() {
+    if (limits_.memory_bytes == 0) {
+      held_by("memory", kNotAsked);
+      return {};
+    }
     if (use_controller("memory")) {
       std::string bytes = std::to_string(limits_.memory_bytes);
       cgroup_file("memory", "memory.limit_in_bytes", "memory.max", bytes);
@@ -109,7 +116,12 @@ class LimitPlanner {
   }
 
   Result<void> processes() {
-    uint64_t with_init = uint64_t{limits_.pids} + 1;
+    if (limits_.pids == 0) {
+      held_by("pids", kNotAsked);
+      return {};
+    }
+    // … and a warden with its threads, which are none of the program's.
+    uint64_t with_init = uint64_t{limits_.pids} + 1 + (plan_.warden ? kWardenThreads : 0);
     if (use_controller("pids")) {
       cgroup_file("pids", "pids.max", "pids.max", std::to_string(with_init));
       held_by("pids", cgroup_name());

@@ -2,6 +2,8 @@
 #include <sched.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/control.h"
@@ -47,6 +49,63 @@ static std::vector<std::string> exec_candidates(const std::string& command, cons
         candidates.push_back(fmt::format("{}/{}", directory, command));
   }
   return candidates;
+}
+
+// A covered folder tells by itself when it is opened. A covered file can't be opened, and nothing
+// is told of that: to hear of it, each opening has to ask, as it does for a pattern.
+static void plan_denied_reads(const FileRules& rules, WardenPlan& warden) {
+  for (const FilePlace& place : rules.places) {
+    if (place.kind != FilePlaceKind::kHidden) continue;
+    if (!place.is_directory)
+      warden.reads = warden.reads || rules.report;
+    else if (rules.report)
+      warden.hidden.push_back(place);
+  }
+  auto is_covered_folder = [&](const FilePattern& pattern) {
+    return std::ranges::any_of(rules.places, [&](const FilePlace& place) {
+      return place.kind == FilePlaceKind::kHidden && place.is_directory &&
+             place.path == pattern.text;
+    });
+  };
+  for (const FilePattern& pattern : rules.deny_read) {
+    auto parts = static_cast<size_t>(std::ranges::count(pattern.text, '/'));
+    if (pattern.literal_head < parts) warden.reads = true;
+    if (!is_covered_folder(pattern)) warden.deny_read.push_back(pattern);
+  }
+  warden.allow_read = rules.allow_read;
+  if (!warden.reads) warden.deny_read.clear();
+}
+
+// A cell that may hold cells can undo its mounts in a namespace of its own, and would need a warden
+// in each: there the rules are mounts alone.
+static void plan_warden(const Policy& policy, Plan& plan) {
+  const FileRules& rules = policy.file_rules;
+  bool judged = rules.host_view || !rules.deny_write.empty();
+  if (!judged || rules.unlimited || !control_enabled("warden")) return;
+  if (policy.has(GrantKind::kNestedNamespaces)) {
+    plan.degradations.push_back(
+        {"file rules", "the cell may make namespaces of its own",
+         "a command that means harm can undo them; absent names and sockets are not protected"});
+    return;
+  }
+  plan.warden.emplace();
+  plan.warden->deny_write = rules.deny_write;
+  plan.warden->sockets = rules.sockets;
+  plan.warden->own_network = plan.namespaces & CLONE_NEWNET;
+  plan.warden->report = rules.report;
+  plan_denied_reads(rules, *plan.warden);
+  plan.filter = plan.warden->reads ? Filter::kNamesAndReads : Filter::kNames;
+}
+
+static Result<void> check_host_view(const Policy& policy) {
+  if (!policy.file_rules.host_view) return {};
+  if (policy.tier != Tier::kProcess)
+    return Error::plain(fmt::format("the host view is not for tier {}", tier_name(policy.tier)),
+                        "use --tier process");
+  if (policy.exec == Exec::kProgramOnly)
+    return Error::plain("the host view can't be had together with --no-exec",
+                        "leave one of them out");
+  return {};
 }
 
 static Filter choose_filter(const Policy& policy) {
@@ -118,6 +177,12 @@ static Result<void> choose_ids(const Policy& policy, const HostFacts& facts, Pla
     return Error::plain(fmt::format("{} mounts, {} is the most", policy.mounts.size(), kMostMounts),
                         "mount a folder above them");
   if (!facts.may_map_ids || !(plan.namespaces & CLONE_NEWUSER)) return {};
+  // The host view is the host's mounts as they are, of every kind, and most kinds can't be
+  // id-mapped: root's cell is the host's uid 0 there, without any capability (decision 0021).
+  if (policy.file_rules.host_view) {
+    if (policy.has(GrantKind::kNestedNamespaces)) plan.uid = plan.gid = kNestingId;  // see below
+    return {};
+  }
   plan.throwaway_ids = facts.without_idmap.empty() && control_enabled("throwaway-ids");
   // The kernel lets nobody map uid 0 of a namespace who had no CAP_SETFCAP in it
   // (user_namespaces(7)), so a cell that may hold cells is not uid 0 inside.
@@ -156,6 +221,7 @@ static void plan_gateway(const Policy& policy, const HostFacts& facts, Plan& pla
 
 Result<Plan> make_plan(const Policy& policy, const Command& command, const HostFacts& facts) {
   TRY(check_tier(policy, facts));
+  TRY(check_host_view(policy));
   Plan plan;
   plan.tier = policy.tier;
   plan.hostname = policy.hostname;
@@ -176,8 +242,10 @@ Result<Plan> make_plan(const Policy& policy, const Command& command, const HostF
     plan.bring_up_loopback = plan.namespaces & CLONE_NEWNET;
     plan_gateway(policy, facts, plan);
     TRY(choose_ids(policy, facts, plan));
-    plan.root =
-        plan_root(policy, facts, {plan.uid, plan.gid, facts.is_host_root && !plan.throwaway_ids});
+    CellIds ids{plan.uid, plan.gid, facts.is_host_root && !plan.throwaway_ids};
+    plan.host_view = policy.file_rules.host_view;
+    plan.root = plan.host_view ? plan_host_view(policy, facts, ids) : plan_root(policy, facts, ids);
+    plan_warden(policy, plan);
   } else {
     note_landlock_tier_limits(plan);
   }

@@ -40,6 +40,7 @@ struct MakeDirectory {
 };
 struct MakeFile {
   std::string path, content;
+  unsigned mode = 0644;  // of an empty one
 };
 struct MakeLink {
   std::string path, target;
@@ -50,6 +51,7 @@ struct BindHost {
   bool optional = false;           // skip when the source is gone (system files only)
   uint64_t device = 0, inode = 0;  // 0: not checked
   bool below_user_mount = false;   // the target lies in a folder whose content nobody has read
+  bool alone = false;              // what the host mounts later stays out from the first moment
 };
 struct BindOwn {
   std::string path;
@@ -71,8 +73,18 @@ struct MaskPath {
   std::string path;
   bool is_directory = false;
 };  // an empty thing over it, if it is there
+// The host view only. The root being built is then a stash, and the view stands at kViewFolder in
+// it.
+struct PlaceOwn {
+  std::string from, target;  // of the stash, with what is mounted in it → of the view
+  MountFlags flags;
+};
+struct CoverInView {
+  std::string path, with;  // as CoverFile, but links on the way are the view's
+};
+inline constexpr const char* kViewFolder = "/view";
 using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory,
-                              MountProc, MountDevpts, MaskPath, CoverFile>;
+                              MountProc, MountDevpts, MaskPath, CoverFile, PlaceOwn, CoverInView>;
 
 struct ResourceLimit {
   int resource;  // RLIMIT_…
@@ -107,7 +119,24 @@ struct GatewayPlan {
   uint32_t pool_sockets = 0;  // for connections to published ports
 };
 
-enum class Filter { kStandard, kNested, kNoSockets };  // seccomp/: one array of instructions each
+enum class Filter {
+  kStandard,
+  kNested,
+  kNoSockets,
+  kNames,
+  kNamesAndReads
+};  // seccomp/: one array of instructions each
+
+// What the warden judges (src/warden).
+struct WardenPlan {
+  std::vector<FilePattern> deny_write, deny_read, allow_read;
+  std::vector<std::string> sockets;  // that may be connected to
+  std::vector<FilePlace> hidden;     // covered folders; opening one is told
+  bool own_network = true;           // a socket of the cell's own can be told from the host's
+  bool reads = false;                // reading opens are judged as well
+  bool report = true;
+  bool operator==(const WardenPlan&) const = default;
+};
 
 struct Plan {
   Tier tier = Tier::kProcess;
@@ -128,6 +157,8 @@ struct Plan {
       pin_to_cpus;  // whole cores by affinity, where no cpu controller is to be had
   std::optional<LandlockPlan> landlock;
   Filter filter = Filter::kStandard;
+  bool host_view = false;
+  std::optional<WardenPlan> warden;
   Exec exec = Exec::kAllowed;
   Terminal terminal = Terminal::kNone;
   std::string workdir;

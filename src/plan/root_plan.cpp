@@ -166,19 +166,8 @@ class RootBuilder {
   }
 
   void dev() {
-    directory("/dev");
-    for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
-      std::string path = fmt::format("/dev/{}", name);
-      mount_point(path, false);
-      add(BindHost{.source = path, .target = path, .flags = {.no_exec = true, .devices = true}});
-    }
-    add(MakeLink{"/dev/fd", "/proc/self/fd"});
-    add(MakeLink{"/dev/stdin", "/proc/self/fd/0"});
-    add(MakeLink{"/dev/stdout", "/proc/self/fd/1"});
-    add(MakeLink{"/dev/stderr", "/proc/self/fd/2"});
-    add(MakeLink{"/dev/ptmx", "pts/ptmx"});
-    directory("/dev/pts");
-    add(MountDevpts{"/dev/pts"});
+    made_.insert("/dev");
+    add_devices(steps_);
   }
 
   void proc() {
@@ -190,9 +179,7 @@ class RootBuilder {
     bool nested = policy_.has(GrantKind::kNestedNamespaces);
     add(MountProc{"/proc", !nested});
     if (nested || !control_enabled("proc-masks")) return;
-    for (const ProcMask& mask : kProcMasks)
-      if (!mask.root_only || ids_.is_host_root)
-        add(MaskPath{fmt::format("/proc/{}", mask.name), mask.is_directory});
+    add_proc_masks(steps_, "/proc", ids_);
   }
 
   void private_space() {
@@ -262,6 +249,29 @@ class RootBuilder {
 };
 
 }  // namespace
+
+void add_proc_masks(std::vector<RootStep>& steps, const std::string& proc, const CellIds& ids) {
+  for (const ProcMask& mask : kProcMasks)
+    if (!mask.root_only || ids.is_host_root)
+      steps.push_back(MaskPath{fmt::format("{}/{}", proc, mask.name), mask.is_directory});
+}
+
+void add_devices(std::vector<RootStep>& steps) {
+  steps.push_back(MakeDirectory{"/dev"});
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    std::string path = fmt::format("/dev/{}", name);
+    steps.push_back(MakeFile{path, ""});
+    steps.push_back(
+        BindHost{.source = path, .target = path, .flags = {.no_exec = true, .devices = true}});
+  }
+  steps.push_back(MakeLink{"/dev/fd", "/proc/self/fd"});
+  steps.push_back(MakeLink{"/dev/stdin", "/proc/self/fd/0"});
+  steps.push_back(MakeLink{"/dev/stdout", "/proc/self/fd/1"});
+  steps.push_back(MakeLink{"/dev/stderr", "/proc/self/fd/2"});
+  steps.push_back(MakeLink{"/dev/ptmx", "pts/ptmx"});
+  steps.push_back(MakeDirectory{"/dev/pts"});
+  steps.push_back(MountDevpts{"/dev/pts"});
+}
 
 std::vector<RootStep> plan_root(const Policy& policy, const HostFacts& facts, const CellIds& ids) {
   return RootBuilder(policy, facts, ids).build();

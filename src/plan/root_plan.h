@@ -20,6 +20,13 @@ struct CellIds {
   gid_t gid;
   bool is_host_root;  // outside: what only root may read of /proc, this one could
 };
+// The host's own tree (Policy::file_rules), built below kViewFolder.
+std::vector<RootStep> plan_host_view(const Policy&, const HostFacts&, const CellIds&);
+// Masks of /proc, each path below `proc`.
+void add_proc_masks(std::vector<RootStep>&, const std::string& proc, const CellIds&);
+// The devices of a cell, at /dev of the root being built.
+void add_devices(std::vector<RootStep>&);
+
 std::vector<RootStep> plan_root(const Policy&, const HostFacts&, const CellIds&);
 
 }  // namespace caisson

@@ -10,6 +10,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "policy/network_details_json.h"
 #include "policy/resolve.h"
 
 namespace caisson {
@@ -79,13 +80,13 @@ static json::array texts_json(const std::vector<std::string>& texts) {
 static json::array secrets_json(const NetworkPolicy& network) {
   json::array out;
   for (const SecretSpec& secret : network.secrets)
-    out.push_back(json::object{
-        {"name", secret.name},
-        {"source", secret.source == SecretSource::kEnvironment ? "env" : "file"},
-        {"from", text_value(secret.from)},
-        {"hosts", texts_json(secret.hosts)},
-        {"body", secret.in_body},
-        {"url", secret.in_url}});
+    out.push_back(
+        json::object{{"name", secret.name},
+                     {"source", secret.source == SecretSource::kEnvironment ? "env" : "file"},
+                     {"from", text_value(secret.from)},
+                     {"hosts", texts_json(secret.hosts)},
+                     {"body", secret.in_body},
+                     {"url", secret.in_url}});
   return out;
 }
 
@@ -94,17 +95,57 @@ static json::object network_json(const NetworkPolicy& network) {
   for (uint16_t port : network.forward) forward.push_back(json::value(port));
   for (const PublishedPort& port : network.publish)
     publish.push_back(json::object{{"cell", port.cell_port}, {"host", port.host_port}});
-  return {{"allow", texts_json(network.rules.allow)},
-          {"deny", texts_json(network.rules.deny)},
-          {"requests", texts_json(network.rules.requests)},
-          {"deny_addresses", texts_json(network.rules.denied_addresses)},
-          {"secrets", secrets_json(network)},
-          {"forward", std::move(forward)},
-          {"publish", std::move(publish)},
-          {"upload_bytes", network.upload_bytes},
-          {"download_bytes", network.download_bytes},
-          {"connections", network.connections},
-          {"dns_types", texts_json(network.dns_types)}};
+  json::object reasons;
+  for (const auto& [rule, reason] : network.rules.deny_reasons) reasons[rule] = text_value(reason);
+  json::object out{{"allow", texts_json(network.rules.allow)},
+                   {"deny", texts_json(network.rules.deny)},
+                   {"requests", texts_json(network.rules.requests)},
+                   {"deny_addresses", texts_json(network.rules.denied_addresses)},
+                   {"secrets", secrets_json(network)},
+                   {"forward", std::move(forward)},
+                   {"publish", std::move(publish)},
+                   {"upload_bytes", network.upload_bytes},
+                   {"download_bytes", network.download_bytes},
+                   {"connections", network.connections},
+                   {"dns_types", texts_json(network.dns_types)}};
+  // Policies that say nothing of it keep the digest that they have always had.
+  if (!reasons.empty()) out["deny_reasons"] = std::move(reasons);
+  if (network.details != NetworkDetails{}) out["details"] = network_details_json(network.details);
+  return out;
+}
+
+static json::array patterns_json(const std::vector<FilePattern>& patterns) {
+  json::array out;
+  for (const FilePattern& pattern : patterns)
+    out.push_back(json::object{{"path", text_value(pattern.text)},
+                               {"literal", pattern.literal_head},
+                               {"only_in_older_folder", pattern.only_in_older_folder}});
+  return out;
+}
+
+static json::array path_list_json(const std::vector<std::string>& paths) {
+  json::array out;
+  for (const std::string& path : paths) out.push_back(text_value(path));
+  return out;
+}
+
+// What is at which place follows from the rules and the host's links: kept, like a mount's source.
+static json::object files_json(const FileRules& rules) {
+  constexpr const char* kKinds[] = {"writable", "read-only", "shown", "hidden", "private"};
+  json::array places;
+  for (const FilePlace& place : rules.places)
+    places.push_back(json::object{{"path", text_value(place.path)},
+                                  {"as", kKinds[static_cast<size_t>(place.kind)]},
+                                  {"kind", place.is_directory ? "folder" : "file"}});
+  return {{"unlimited", rules.unlimited},
+          {"deny_read", patterns_json(rules.deny_read)},
+          {"allow_read", patterns_json(rules.allow_read)},
+          {"allow_write", patterns_json(rules.allow_write)},
+          {"deny_write", patterns_json(rules.deny_write)},
+          {"private", path_list_json(rules.make_folders)},
+          {"sockets", path_list_json(rules.sockets)},
+          {"report", rules.report},
+          {"places", std::move(places)}};
 }
 
 std::string to_canonical_json(const Policy& policy) {
@@ -119,6 +160,8 @@ std::string to_canonical_json(const Policy& policy) {
   out["workdir"] = text_value(policy.workdir);
   out["environment"] = environment_json(policy);
   out["network"] = network_json(policy.network);
+  if (policy.file_rules.host_view || !policy.file_rules.deny_write.empty())
+    out[policy.file_rules.host_view ? "host_view" : "names"] = files_json(policy.file_rules);
   out["grants"] = grants_json(policy);
   out["exec"] = policy.exec == Exec::kAllowed ? "allowed" : "program only";
   out["terminal"] = policy.terminal == Terminal::kNone ? "none" : "own";

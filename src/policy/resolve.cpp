@@ -4,6 +4,7 @@
 #include <set>
 
 #include "policy/cell_environment.h"
+#include "policy/files.h"
 #include "policy/mounts.h"
 #include "policy/network.h"
 #include "policy/schema.h"
@@ -75,6 +76,11 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
   resolve_limits(settings, policy);
   resolve_process(settings, policy);
   TRY(resolve_network(settings, policy));
+  if (settings.file_rules.host_view) {  // the host's own tree: there is nothing to be added to it
+    TRY(resolve_files(scene, policy));
+    TRY(build_environment(scene, {}, policy));
+    return policy;
+  }
   TRY(add_requested_mounts(scene, policy));
   TRY(add_sockets(scene, policy));
   // After what was asked for: what a person mounts stands, and these two only fill in.
@@ -87,6 +93,7 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
   TRY(order_mounts(scene, policy));
   TRY(choose_workdir(scene, policy));
   TRY(build_environment(scene, toolchain, policy));
+  if (!settings.file_rules.deny_write.empty()) TRY(resolve_file_patterns(scene, policy));
   return policy;
 }
 

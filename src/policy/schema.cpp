@@ -97,6 +97,25 @@ Result<void> add_allow_write(Settings& settings, std::string_view text, const Or
   return append(settings.allow_write, std::pair(std::string(text), origin));
 }
 
+// Patterns of the host view. What an entry of "protect" covers is left alone in folders that the
+// cell itself made.
+template <auto List, bool OnlyOlder = false>
+Result<void> add_file_pattern(Settings& settings, std::string_view text, const Origin& origin) {
+  if (!text.starts_with('/')) return Error::plain(in_quotes(text) + " does not start with /");
+  return append((settings.file_rules.*List),
+                {.text = std::string(text), .only_in_older_folder = OnlyOlder, .origin = origin});
+}
+
+Result<void> set_host_view(Settings& settings, std::string_view text, const Origin&) {
+  settings.file_rules.host_view = TRY(parse_bool(text));
+  return {};
+}
+
+Result<void> add_private_folder(Settings& settings, std::string_view text, const Origin&) {
+  if (!text.starts_with('/')) return Error::plain(in_quotes(text) + " does not start with /");
+  return append(settings.file_rules.make_folders, std::string(text));
+}
+
 Result<void> check_name(std::string_view name) {
   if (name.empty() || name.size() > kMaxName || name.find('=') != std::string_view::npos)
     return Error::plain(in_quotes(name) + " is not the name of a variable");
@@ -243,6 +262,22 @@ constexpr SettingSpec kSpecs[] = {
      "a folder, writable at its own path", add_allow_write},
     {"", "", "SANDBOX_ALLOW_FS_WRITE", A::kSwitch, "", "files",
      "true: the current folder is writable; false: as --read-only", set_allow_fs_write},
+    {"", "host_view.on", "", A::kSwitch, "", "files",
+     "the host's own tree, read-only, instead of a minimal one", set_host_view},
+    {"", "host_view.allow_write", "", A::kList, "PATH", "files", "writable at its own path",
+     add_file_pattern<&FileRules::allow_write>},
+    {"", "host_view.deny_write", "", A::kList, "PATTERN", "files",
+     "not to be made, changed, renamed or linked, whatever is writable",
+     add_file_pattern<&FileRules::deny_write>},
+    {"", "host_view.protect", "", A::kList, "PATTERN", "files",
+     "the same, but only in folders that are older than the cell",
+     add_file_pattern<&FileRules::deny_write, true>},
+    {"", "host_view.deny_read", "", A::kList, "PATTERN", "files", "not to be read",
+     add_file_pattern<&FileRules::deny_read>},
+    {"", "host_view.allow_read", "", A::kList, "PATTERN", "files",
+     "readable inside what is not to be read", add_file_pattern<&FileRules::allow_read>},
+    {"", "host_view.private", "", A::kList, "DIR", "files", "an empty folder of the cell's own",
+     add_private_folder},
     // environment
     {"--env", "environment.set", "", A::kPairs, "NAME=VALUE", "environment",
      "a variable of the cell", add_env},

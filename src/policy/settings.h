@@ -55,11 +55,11 @@ struct Settings {
   std::vector<std::pair<PublishedPort, Origin>> publish;
   Setting<uint64_t> upload_limit, download_limit;
   Setting<uint32_t> connections;
-  std::vector<EnvironmentRequest> env_set;           // later ones win
+  std::vector<EnvironmentRequest> env_set;  // later ones win
   std::vector<std::pair<std::string, Origin>> env_pass;
   std::vector<std::pair<std::string, Origin>> best_effort;
-  FileRules file_rules;  // of the srt door
-  NetworkDetails network_details;                              // of the srt door
+  FileRules file_rules;                                           // of the srt door
+  NetworkDetails network_details;                                 // of the srt door
   std::vector<std::pair<std::string, std::string>> deny_reasons;  // a deny rule's text, and why
 };
 

@@ -14,11 +14,14 @@ enum class FilterName {
   kNoSockets,  // the landlock tier: no namespaces, so nothing that reaches the host by another way
   kInit,       // pid 1 of a cell, once the program runs
   kGateway,    // the gateway of a cell: our own code on the host's network, without files
+  kNames,      // kStandard, but what makes a name or opens one for writing asks the warden
+  kNamesAndReads,  // … and every other opening
+  kWarden,         // the warden: our own code, inside the cell
 };
 
 // With `notify_exec`, execve and execveat ask the listener (SECCOMP_RET_USER_NOTIF); without a
-// listener the kernel answers them with ENOSYS. kInit and kGateway have no exec
-// either way.
+// listener the kernel answers them with ENOSYS. kInit, kGateway and kWarden have
+// no exec either way.
 std::span<const sock_filter> filter_for(FilterName name, bool notify_exec);
 
 // Both architectures are in the library, so that each can be tested on the other. The linker leaves

@@ -21,7 +21,8 @@ struct MountAttr {
   uint64_t set, clear, propagation, userns_fd;
 };
 
-constexpr uint64_t kResolveNoMagicLinks = 2, kResolveNoSymlinks = 4, kResolveBeneath = 8;
+constexpr uint64_t kResolveNoMagicLinks = 2, kResolveNoSymlinks = 4, kResolveBeneath = 8,
+                   kResolveInRoot = 16;
 struct OpenHow {
   uint64_t flags, mode, resolve;
 };

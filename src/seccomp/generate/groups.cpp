@@ -66,10 +66,11 @@ Rule chmod_rule(unsigned mode_argument) {
 
 // A core_pattern that is a pipe starts a program on the host, as root, for a crash in a cell, and
 // asks for no limit but one: RLIMIT_CORE of exactly 1 stops it (core(5), T23). So it stays 1.
-// Asking (no new value: a null pointer) is free.
+// Asking (no new value: a null pointer) is free. EINVAL: gpg, which asks for 0, goes on after that
+// and gives up after EPERM.
 Rule core_limit_rule() {
   return {{{{is_one_of(2, {0}), upper_half_is_zero(2)}, kAllow},
-           {{is_one_of(1, {RLIMIT_CORE})}, fail(EPERM)}},
+           {{is_one_of(1, {RLIMIT_CORE})}, fail(EINVAL)}},
           kAllow};
 }
 
@@ -163,7 +164,7 @@ std::vector<Group> allowed_groups() {
        "getrlimit getpriority setpriority ioprio_get ioprio_set sched_yield "
        "sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_setparam "
        "sched_get_priority_max sched_get_priority_min sched_rr_get_interval"},
-      {"limits (resource, new)", allow_unless(is_one_of(0, {RLIMIT_CORE}), fail(EPERM)),
+      {"limits (resource, new)", allow_unless(is_one_of(0, {RLIMIT_CORE}), fail(EINVAL)),
        "setrlimit"},
       {"limits (process, resource, new)", core_limit_rule(), "prlimit64"},
       {"scheduling policy", scheduler_rule(), "sched_setscheduler"},
@@ -352,10 +353,80 @@ std::vector<Group> gateway_groups() {
   };
 }
 
+// "Ask" where the standard filter says yes.
+static Rule asking(Rule rule) {
+  for (Case& one : rule.cases)
+    if (one.then == kAllow) one.then = kAsk;
+  if (rule.otherwise == kAllow) rule.otherwise = kAsk;
+  return rule;
+}
+
+// What an opening is for stands in its flags, outside of memory: one that only reads goes on.
+static Rule asking_open_rule(unsigned flags_argument, bool and_reads) {
+  constexpr uint32_t kTmpfileBit = 020000000;
+  Rule rule = open_rule(flags_argument);
+  rule.cases.push_back({{has_any_bit(flags_argument, O_PATH)}, kAllow});
+  rule.cases.push_back(
+      {{has_any_bit(flags_argument, O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | kTmpfileBit)}, kAsk});
+  rule.otherwise = and_reads ? kAsk : kAllow;
+  return rule;
+}
+
+std::vector<Group> names_groups(bool and_reads) {
+  constexpr uint32_t kRemoveFolder = 0x200;  // AT_REMOVEDIR
+  ArgumentTest stays_connected = masked_is_one_of(1, kSocketType, {SOCK_STREAM, SOCK_SEQPACKET});
+  Rule sockets = socket_rule();
+  sockets.cases.front().tests.push_back(stays_connected);
+  sockets.cases.insert(sockets.cases.begin() + 1, {{is_one_of(0, {AF_UNIX})}, fail(EACCES)});
+  return {
+      {"opening (path, flags, mode)", asking_open_rule(1, and_reads), "open"},
+      {"opening (folder, path, flags, mode)", asking_open_rule(2, and_reads), "openat"},
+      {"new files (path, mode)", asking(chmod_rule(1)), "creat"},
+      {"special files (path, mode)", asking(mknod_rule(1)), "mknod"},
+      {"special files (folder, path, mode)", asking(mknod_rule(2)), "mknodat"},
+      {"names", always(kAsk),
+       "mkdir mkdirat link linkat symlink symlinkat rename renameat renameat2 rmdir truncate"},
+      {"removal", {{{{has_any_bit(2, kRemoveFolder)}, kAsk}}, kAllow}, "unlinkat"},
+      // Its answer depends on nothing; the warden has to know that there is another one.
+      {"the mask of new files", always(kAsk), "umask"},
+      // A socket file of the host is within sight there. Datagrams carry an address with each, so
+      // that kind of socket could not be judged once and for all.
+      {"new sockets", sockets, "socket"},
+      {"socket pairs", allow_if({is_one_of(0, {AF_UNIX}), stays_connected}, fail(EACCES)),
+       "socketpair"},
+      {"ways to a socket", always(kAsk), "connect"},
+  };
+}
+
+// Our own code, which handles what a program made up. It executes nothing and maps nothing; what it
+// opens and makes, the mounts and Landlock bound as they do the program's.
+std::vector<Group> warden_groups() {
+  return {
+      {"notifications",
+       allow_if({is_one_of(1, {0xc0502100, 0xc0182101, 0x40082102, 0x40182103})}, fail(EPERM)),
+       "ioctl"},
+      {"the caller", always(kAllow), "process_vm_readv pidfd_open pidfd_getfd capset"},
+      {"files", always(kAllow),
+       "openat openat2 readlinkat newfstatat statx fstatfs read close fcntl ftruncate mkdirat "
+       "mknodat symlinkat linkat renameat2 umask"},
+      {"folders", allow_if({has_any_bit(2, 0x200)}, fail(EPERM)), "unlinkat"},
+      {"asking for sockets", allow_if({is_one_of(0, {AF_NETLINK}), is_one_of(2, {4})}, fail(EPERM)),
+       "socket"},
+      {"sockets", always(kAllow), "connect sendto recvfrom"},
+      {"threads",
+       allow_if({masked_is_one_of(0, kNewNamespaces | CLONE_THREAD | CLONE_VM,
+                                  {CLONE_THREAD | CLONE_VM})},
+                fail(EPERM)),
+       "clone"},
+      {"itself", always(kAllow),
+       "getpid gettid tgkill set_tid_address exit exit_group rt_sigreturn restart_syscall"},
+  };
+}
+
 Verdict unlisted_verdict(FilterName filter) {
   // A call that is newer than this table is one that libraries know how to do without. Init is our
   // own code: a call outside its list is somebody else's.
-  if (filter == FilterName::kInit) return kKill;
+  if (filter == FilterName::kInit || filter == FilterName::kWarden) return kKill;
   // A library that looks for a file learns that there is none for it.
   return fail(filter == FilterName::kGateway ? EPERM : ENOSYS);
 }

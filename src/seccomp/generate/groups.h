@@ -15,9 +15,11 @@ std::vector<Group> standard_groups();
 std::vector<Group> nested_groups();
 std::vector<Group> no_sockets_groups();
 std::vector<Group> notify_exec_groups();
+std::vector<Group> names_groups(bool and_reads);
 
 std::vector<Group> init_groups();
 std::vector<Group> gateway_groups();
+std::vector<Group> warden_groups();
 
 // The verdict for a call that no group names.
 Verdict unlisted_verdict(FilterName filter);

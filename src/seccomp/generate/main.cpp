@@ -18,7 +18,10 @@ constexpr Named kFilters[] = {{FilterName::kStandard, "kStandard"},
                               {FilterName::kNested, "kNested"},
                               {FilterName::kNoSockets, "kNoSockets"},
                               {FilterName::kInit, "kInit"},
-                              {FilterName::kGateway, "kGateway"}};
+                              {FilterName::kGateway, "kGateway"},
+                              {FilterName::kNames, "kNames"},
+                              {FilterName::kNamesAndReads, "kNamesAndReads"},
+                              {FilterName::kWarden, "kWarden"}};
 
 std::string array_text(const std::string& name, const std::vector<sock_filter>& code) {
   std::string text = fmt::format("\n// {} instructions\ninline constexpr sock_filter {}[] = {{\n",
@@ -37,7 +40,8 @@ Result<std::string> header_text(Arch arch, const char* arch_name) {
   for (const Named& one : kFilters) {
     std::string name = one.constant, with_notify = name;
     text += array_text(name, compile(TRY(make_table(arch, one.filter, false))));
-    if (one.filter != FilterName::kInit && one.filter != FilterName::kGateway) {
+    if (one.filter != FilterName::kInit && one.filter != FilterName::kGateway &&
+        one.filter != FilterName::kWarden) {
       with_notify += "NotifyExec";
       text += array_text(with_notify, compile(TRY(make_table(arch, one.filter, true))));
     }

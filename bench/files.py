@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""What the host view costs a program that uses files.
+
+    python3 bench/files.py CAISSON [--rounds N] [--turns N] [--start]
+
+Compiles bench/files.c, runs it bare and in a cell with protected names and reports, in turns, and
+prints one JSON line for each operation: the medians in microseconds, and the median of the ratios of
+neighbouring turns (1 is the bare rate, 0.5 half of it). With --start also the start of a cell in an
+empty folder and in one with 800 nested repositories and 200,000 files.
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = (".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".zshrc", ".zprofile", ".profile",
+         ".ripgreprc", ".mcp.json", ".vscode", ".idea", ".claude/commands", ".claude/agents")
+
+
+def policy_for(folder, path):
+    rules = {"on": True, "allow_write": [folder],
+             "deny_write": [f"{folder}/**/{name}" for name in NAMES],
+             "protect": [f"{folder}/**/.git/hooks", f"{folder}/**/.git/config"]}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"host_view": rules, "limits": {"timeout": "5m"}}, file)
+
+
+def cell(options, policy, argv, folder):
+    return subprocess.run([options.caisson, "exec", "--policy", policy, "--"] + argv, cwd=folder,
+                          check=True, capture_output=True).stdout
+
+
+def operations(options, stage):
+    program, folder = os.path.join(stage, "files"), os.path.join(stage, "folder")
+    os.mkdir(folder)
+    subprocess.run(["cc", "-O2", "-o", program, os.path.join(HERE, "files.c")], check=True)
+    policy = os.path.join(stage, "policy.json")
+    policy_for(folder, policy)
+    argv = [program, folder, str(options.rounds)]
+    bare, inside = [], []
+    for _ in range(options.turns):
+        bare.append(json.loads(subprocess.run(argv, check=True, capture_output=True).stdout))
+        inside.append(json.loads(cell(options, policy, argv, folder)))
+    for name in bare[0]:
+        ratio = statistics.median(b[name] / i[name] for b, i in zip(bare, inside))
+        print(json.dumps({"case": f"files {name}",
+                          "bare_us": round(statistics.median(b[name] for b in bare), 3),
+                          "cell_us": round(statistics.median(i[name] for i in inside), 3),
+                          "ratio": round(ratio, 3)}), flush=True)
+
+
+def make_tree(folder):
+    for repository in range(800):
+        git = os.path.join(folder, f"d{repository % 20}", f"r{repository}", ".git", "hooks")
+        os.makedirs(git)
+        top = os.path.dirname(os.path.dirname(git))
+        for number in range(250):
+            with open(os.path.join(top, f"f{number}"), "w", encoding="utf-8"):
+                pass
+
+
+def starts(options, stage):
+    folders = {"empty": os.path.join(stage, "empty"), "large": os.path.join(stage, "large")}
+    for folder in folders.values():
+        os.mkdir(folder)
+    make_tree(folders["large"])
+    times = {name: [] for name in folders}
+    for _ in range(options.turns * 4):
+        for name, folder in folders.items():
+            policy = os.path.join(stage, f"{name}.json")
+            policy_for(folder, policy)
+            began = time.monotonic()
+            cell(options, policy, ["/bin/true"], folder)
+            times[name].append((time.monotonic() - began) * 1e3)
+    for name, found in times.items():
+        print(json.dumps({"case": f"start, {name} folder", "median_ms":
+                          round(statistics.median(found), 3), "best_ms": round(min(found), 3)}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("caisson")
+    parser.add_argument("--rounds", type=int, default=5000)
+    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--start", action="store_true")
+    parser.add_argument("--folder", help="where to work; the filesystem counts")
+    options = parser.parse_args()
+    stage = tempfile.mkdtemp(prefix="caisson-bench-files-", dir=options.folder)
+    try:
+        operations(options, stage)
+        if options.start:
+            starts(options, stage)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+#include "policy/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "policy/places.h"
+#include "policy/units.h"
+
+namespace caisson {
+
+namespace {
+
+constexpr size_t kMostPatterns = 1024, kMostPlaces = 512, kMostComponents = 48;
+constexpr size_t kMostPatternBytes = 4095;
+
+std::vector<std::string> components_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (std::string_view one : split(text, '/'))
+    if (!one.empty() && one != ".") out.emplace_back(one);
+  return out;
+}
+
+std::string path_of(const std::vector<std::string>& components, size_t count) {
+  std::string path;
+  for (size_t i = 0; i < count; ++i) path += "/" + components[i];
+  return path.empty() ? "/" : path;
+}
+
+// What of the path is there, with its links resolved, and the rest as it was written.
+std::string canonical_head(const HostFiles& files, const std::vector<std::string>& components,
+                           size_t count) {
+  for (size_t there = count; there > 0; --there) {
+    std::optional<std::string> found = files.canonical(path_of(components, there));
+    if (!found) continue;
+    std::string path = *found == "/" ? "" : *found;
+    for (size_t i = there; i < count; ++i) path += "/" + components[i];
+    return path.empty() ? "/" : path;
+  }
+  return path_of(components, count);
+}
+
+class FileResolver {
+ public:
+  FileResolver(const Scene& scene, Policy& policy)
+      : files_(scene.files), policy_(policy), rules_(policy.file_rules) {}
+
+  Result<void> run() {
+    for (auto* list :
+         {&rules_.deny_read, &rules_.allow_read, &rules_.allow_write, &rules_.deny_write})
+      TRY(check(*list));
+    if (!rules_.unlimited) {
+      writable_places();
+      literal_places(rules_.deny_write, FilePlaceKind::kReadOnly);
+      literal_places(rules_.deny_read, FilePlaceKind::kHidden);
+      literal_places(rules_.allow_read, FilePlaceKind::kShown);
+    }
+    private_places();
+    resolve_sockets();
+    for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write})
+      *list = resolved(*list);
+    keep_what_counts();
+    if (rules_.places.size() > kMostPlaces)
+      return Error::plain(fmt::format("the file rules need {} mounts, {} is the most",
+                                      rules_.places.size(), kMostPlaces),
+                          "name a folder above them, or use a pattern with a wildcard");
+    return {};
+  }
+
+  Result<void> run_patterns() {
+    for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write}) {
+      TRY(check(*list));
+      *list = resolved(*list);
+    }
+    resolve_sockets();
+    return {};
+  }
+
+ private:
+  static Result<void> check(const std::vector<FilePattern>& list) {
+    if (list.size() > kMostPatterns)
+      return Error::plain(fmt::format("{}: more than {} patterns", list[0].origin, kMostPatterns));
+    for (const FilePattern& pattern : list) {
+      std::vector<std::string> parts = components_of(pattern.text);
+      bool climbs = std::ranges::find(parts, "..") != parts.end();
+      if (!pattern.text.starts_with('/') || climbs || pattern.text.size() > kMostPatternBytes ||
+          pattern.text.find('\0') != std::string::npos || parts.size() > kMostComponents)
+        return Error::plain(
+            fmt::format("{}: {} is no pattern for paths", pattern.origin, in_quotes(pattern.text)),
+            fmt::format("it starts with /, has no .. and at most {} parts", kMostComponents));
+    }
+    return {};
+  }
+
+  void note(std::string text) { policy_.notes.push_back(std::move(text)); }
+
+  std::optional<FilePlace> place_at(const std::string& path, FilePlaceKind kind,
+                                    const std::string& origin) {
+    std::optional<std::string> source = files_.canonical(path);
+    std::optional<FileIdentity> found = source ? files_.look_exactly(*source) : std::nullopt;
+    if (!found) return std::nullopt;
+    return FilePlace{kind,          *source,      found->kind == FileIdentity::Kind::kDirectory,
+                     found->device, found->inode, origin};
+  }
+
+  // As srt has it on Linux: "/**" at the end says nothing, other wildcards can't be granted.
+  void writable_places() {
+    for (const FilePattern& pattern : rules_.allow_write) {
+      std::string text = pattern.text;
+      if (!pattern.literal && text.ends_with("/**")) text.resize(text.size() - 3);
+      if (text.empty()) text = "/";
+      std::optional<FilePlace> place = place_at(text, FilePlaceKind::kWritable, pattern.origin);
+      if (place)
+        candidates_.push_back(std::move(*place));
+      else if (!pattern.literal && has_wildcard(text))
+        note(fmt::format("{}: {} has a wildcard: skipped; name the folder above it", pattern.origin,
+                         printable(pattern.text)));
+      else
+        note(
+            fmt::format("{}: {} does not exist: skipped", pattern.origin, printable(pattern.text)));
+    }
+  }
+
+  // A pattern with wildcards is a literal too, when a thing of that very name is there.
+  void literal_places(const std::vector<FilePattern>& list, FilePlaceKind kind) {
+    for (const FilePattern& pattern : list)
+      if (std::optional<FilePlace> place = place_at(pattern.text, kind, pattern.origin))
+        candidates_.push_back(std::move(*place));
+  }
+
+  void private_places() {
+    for (const std::string& path : rules_.make_folders) {
+      std::optional<FilePlace> there = place_at(path, FilePlaceKind::kPrivate, "private");
+      if (there && there->is_directory) {
+        candidates_.push_back(std::move(*there));
+        continue;
+      }
+      // A name can't be added to a read-only folder: the nearest one above that is meant for such
+      // things becomes the cell's own.
+      std::string above(parent_of(path));
+      while (above.size() > 1 && !files_.look(above)) above = parent_of(above);
+      if (above != "/tmp" && above != "/var/tmp") {
+        note(fmt::format("{} does not exist and can't be made: skipped", printable(path)));
+        continue;
+      }
+      if (std::optional<FilePlace> folder = place_at(above, FilePlaceKind::kPrivate, "private"))
+        candidates_.push_back(std::move(*folder));
+      candidates_.push_back({.kind = FilePlaceKind::kPrivate, .path = path, .origin = "private"});
+      if (std::optional<FilePlace> here =
+              place_at(policy_.workdir, FilePlaceKind::kShown, "the current folder"))
+        candidates_.push_back(std::move(*here));
+    }
+  }
+
+  void resolve_sockets() {
+    for (std::string& path : rules_.sockets)
+      path = canonical_head(files_, components_of(path), components_of(path).size());
+  }
+
+  // Every pattern as the kernel will name what it covers. A literal that is a link covers both the
+  // link's own place and what it leads to.
+  std::vector<FilePattern> resolved(const std::vector<FilePattern>& list) const {
+    std::vector<FilePattern> out;
+    for (const FilePattern& pattern : list) {
+      std::vector<std::string> parts = components_of(pattern.text);
+      size_t head = literal_components(pattern);
+      auto add = [&](std::string text, size_t literal) {
+        FilePattern one = pattern;
+        one.text = std::move(text);
+        one.literal_head = literal;
+        out.push_back(std::move(one));
+      };
+      if (head < parts.size()) {
+        std::string start = canonical_head(files_, parts, head);
+        size_t count = components_of(start).size();
+        if (start == "/") start.clear();
+        for (size_t i = head; i < parts.size(); ++i) start += "/" + parts[i];
+        add(start, count);
+      } else if (!parts.empty()) {
+        std::string folder = canonical_head(files_, parts, parts.size() - 1);
+        std::string own = join_path(folder, parts.back());
+        add(own, components_of(own).size());
+        std::optional<std::string> target = files_.canonical(pattern.text);
+        if (target && *target != own) add(*target, components_of(*target).size());
+      }
+    }
+    return out;
+  }
+
+  // Innermost of those already kept.
+  const FilePlace* cover_of(const std::string& path) const {
+    const FilePlace* cover = nullptr;
+    for (const FilePlace& place : rules_.places)
+      if (place.path != path && is_within(path, place.path)) cover = &place;
+    return cover;
+  }
+  // Whether the write rules alone allow `path`.
+  bool may_write(const std::string& path) const {
+    bool allowed = false;
+    for (const FilePlace& place : candidates_) {
+      if (!is_within(path, place.path)) continue;
+      if (place.kind == FilePlaceKind::kReadOnly) return false;
+      allowed = allowed || place.kind == FilePlaceKind::kWritable;
+    }
+    return allowed;
+  }
+
+  bool counts(FilePlace& place) const {
+    const FilePlace* cover = cover_of(place.path);
+    bool in_memory =
+        cover && (cover->kind == FilePlaceKind::kHidden || cover->kind == FilePlaceKind::kPrivate);
+    switch (place.kind) {
+      case FilePlaceKind::kWritable:
+        return !cover || in_memory || cover->kind == FilePlaceKind::kShown;
+      case FilePlaceKind::kReadOnly:
+        return cover && cover->kind == FilePlaceKind::kWritable;
+      case FilePlaceKind::kHidden:
+        return !in_memory;
+      case FilePlaceKind::kShown:
+        if (may_write(place.path)) place.kind = FilePlaceKind::kWritable;
+        return in_memory;
+      case FilePlaceKind::kPrivate:
+        return true;
+    }
+    return false;
+  }
+
+  // Ordered by path, so that a folder comes before what lies in it; of two on one path the
+  // stricter.
+  void keep_what_counts() {
+    auto strictness = [](FilePlaceKind kind) {
+      constexpr FilePlaceKind kOrder[] = {FilePlaceKind::kHidden, FilePlaceKind::kPrivate,
+                                          FilePlaceKind::kReadOnly, FilePlaceKind::kWritable,
+                                          FilePlaceKind::kShown};
+      return std::ranges::find(kOrder, kind) - kOrder;
+    };
+    std::ranges::stable_sort(candidates_, [&](const FilePlace& a, const FilePlace& b) {
+      return a.path != b.path ? a.path < b.path : strictness(a.kind) < strictness(b.kind);
+    });
+    for (FilePlace& place : candidates_) {
+      if (!rules_.places.empty() && rules_.places.back().path == place.path) continue;
+      FilePlace one = place;
+      if (counts(one)) rules_.places.push_back(std::move(one));
+    }
+  }
+
+  const HostFiles& files_;
+  Policy& policy_;
+  FileRules& rules_;
+  std::vector<FilePlace> candidates_;
+};
+
+}  // namespace
+
+bool has_wildcard(std::string_view text) {
+  return text.find_first_of("*?[") != std::string_view::npos;
+}
+
+size_t literal_components(const FilePattern& pattern) {
+  std::vector<std::string> parts = components_of(pattern.text);
+  if (pattern.literal) return parts.size();
+  auto first =
+      std::ranges::find_if(parts, [](const std::string& one) { return has_wildcard(one); });
+  return static_cast<size_t>(first - parts.begin());
+}
+
+Result<void> resolve_file_patterns(const Scene& scene, Policy& policy) {
+  policy.file_rules = scene.settings.file_rules;
+  return FileResolver(scene, policy).run_patterns();
+}
+
+Result<void> resolve_files(const Scene& scene, Policy& policy) {
+  policy.file_rules = scene.settings.file_rules;
+  for (const auto& [text, origin] : scene.settings.sockets) {
+    if (!text.starts_with('/'))
+      return Error::plain(fmt::format("{}: {} is not an absolute path", origin, in_quotes(text)));
+    policy.file_rules.sockets.push_back(text);
+  }
+  const std::string& cwd = scene.caller.cwd;
+  policy.workdir = cwd.empty() ? "/" : cwd;
+  policy.origins.emplace_back("filesystem.workdir", "the current folder");
+  return FileResolver(scene, policy).run();
+}
+
+}  // namespace caisson

@@ -1,0 +1,130 @@
+#include "policy/files.h"
+
+#include <gtest/gtest.h>
+
+#include "policy/fake_host_files.h"
+#include "policy/resolve.h"
+
+namespace caisson {
+
+namespace {
+
+using Kind = FilePlaceKind;
+
+FakeHostFiles host() {
+  FakeHostFiles files;
+  files.folder("/home/ann/project/.git")
+      .file("/home/ann/project/ro.cfg")
+      .folder("/home/ann/secret/public/inner")
+      .file("/home/ann/token")
+      .folder("/tmp")
+      .link("/home/ann/link", "/home/ann/project");
+  return files;
+}
+
+Caller ann() { return {.uid = 1000, .gid = 1000, .home = "/home/ann", .cwd = "/home/ann/project"}; }
+
+Settings view(FileRules rules) {
+  Settings settings;
+  rules.host_view = true;
+  settings.file_rules = std::move(rules);
+  return settings;
+}
+
+FilePattern pattern(std::string text) { return {.text = std::move(text), .origin = "test"}; }
+
+Result<Policy> resolved(FileRules rules) {
+  return resolve(view(std::move(rules)), ann(), {{"/bin/true"}}, host());
+}
+
+std::vector<std::pair<Kind, std::string>> places(const Policy& policy) {
+  std::vector<std::pair<Kind, std::string>> out;
+  for (const FilePlace& place : policy.file_rules.places) out.emplace_back(place.kind, place.path);
+  return out;
+}
+
+}  // namespace
+
+TEST(HostView, TheCurrentFolderIsTheWorkingDirectoryAndNothingIsMounted) {
+  Policy policy = resolved({}).value();
+  EXPECT_EQ(policy.workdir, "/home/ann/project");
+  EXPECT_TRUE(policy.mounts.empty());
+  EXPECT_TRUE(policy.file_rules.places.empty());
+}
+
+TEST(HostView, AWritableFolderIsNamedByItsLinksTargetAndTwoStarsAtTheEndSayNothing) {
+  Policy policy = resolved({.allow_write = {pattern("/home/ann/link/**")}}).value();
+  EXPECT_EQ(places(policy),
+            (std::vector<std::pair<Kind, std::string>>{{Kind::kWritable, "/home/ann/project"}}));
+}
+
+TEST(HostView, WhatCannotBeGrantedIsSkippedWithANote) {
+  Policy policy =
+      resolved({.allow_write = {pattern("/home/ann/absent"), pattern("/home/*/project")}}).value();
+  EXPECT_TRUE(policy.file_rules.places.empty());
+  EXPECT_EQ(policy.notes.size(), 2u);
+}
+
+TEST(HostView, ADenialInsideAWritableFolderIsAPlaceAndOutsideOfOneIsNone) {
+  Policy policy =
+      resolved({.allow_write = {pattern("/home/ann/project")},
+                .deny_write = {pattern("/home/ann/project/ro.cfg"), pattern("/home/ann/token")}})
+          .value();
+  EXPECT_EQ(places(policy), (std::vector<std::pair<Kind, std::string>>{
+                                {Kind::kWritable, "/home/ann/project"},
+                                {Kind::kReadOnly, "/home/ann/project/ro.cfg"}}));
+}
+
+TEST(HostView, TheMostSpecificReadRuleWins) {
+  Policy policy = resolved({.deny_read = {pattern("/home/ann/secret"),
+                                          pattern("/home/ann/secret/public/inner")},
+                            .allow_read = {pattern("/home/ann/secret/public")}})
+                      .value();
+  EXPECT_EQ(places(policy), (std::vector<std::pair<Kind, std::string>>{
+                                {Kind::kHidden, "/home/ann/secret"},
+                                {Kind::kShown, "/home/ann/secret/public"},
+                                {Kind::kHidden, "/home/ann/secret/public/inner"}}));
+}
+
+TEST(HostView, AFolderShownAgainIsWritableWhereTheWriteRulesSaySo) {
+  Policy policy = resolved({.deny_read = {pattern("/home/ann/secret")},
+                            .allow_read = {pattern("/home/ann/secret/public")},
+                            .allow_write = {pattern("/home/ann")}})
+                      .value();
+  EXPECT_EQ(places(policy), (std::vector<std::pair<Kind, std::string>>{
+                                {Kind::kWritable, "/home/ann"},
+                                {Kind::kHidden, "/home/ann/secret"},
+                                {Kind::kWritable, "/home/ann/secret/public"}}));
+}
+
+TEST(HostView, AFolderThatHasToBeMadeIsMadeInAPrivateTmp) {
+  FileRules rules;
+  rules.make_folders = {"/tmp/claude"};
+  EXPECT_EQ(places(resolved(rules).value()),
+            (std::vector<std::pair<Kind, std::string>>{{Kind::kPrivate, "/tmp"},
+                                                       {Kind::kPrivate, "/tmp/claude"}}));
+}
+
+TEST(HostView, TheHeadOfAPatternHasItsLinksResolved) {
+  Policy policy =
+      resolved({.deny_write = {pattern("/home/ann/link/**/.bashrc"), pattern("/home/ann/link")}})
+          .value();
+  const std::vector<FilePattern>& rules = policy.file_rules.deny_write;
+  ASSERT_EQ(rules.size(), 3u);
+  EXPECT_EQ(rules[0].text, "/home/ann/project/**/.bashrc");
+  EXPECT_EQ(rules[0].literal_head, 3u);
+  EXPECT_EQ(rules[1].text, "/home/ann/link");     // the link's own place
+  EXPECT_EQ(rules[2].text, "/home/ann/project");  // and what it leads to
+}
+
+TEST(HostView, APatternThatIsNoneIsRefused) {
+  for (const char* text : {"relative", "/a/../b", ""})
+    EXPECT_FALSE(resolved({.deny_write = {pattern(text)}}).ok()) << text;
+}
+
+TEST(HostView, RulesAreInTheDigest) {
+  EXPECT_NE(digest(resolved({}).value()),
+            digest(resolved({.deny_write = {pattern("/home/ann/**/.bashrc")}}).value()));
+}
+
+}  // namespace caisson

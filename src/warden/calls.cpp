@@ -1,0 +1,278 @@
+// mkdir, mknod, symlink, link, rename, rmdir: the names are judged as folder and name, and used as
+// folder and name.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "warden/state.h"
+
+namespace caisson::warden {
+
+namespace {
+
+int as_fd(uint64_t argument) { return static_cast<int>(static_cast<uint32_t>(argument)); }
+
+// One path of a call, found. False: answered already.
+bool found(const Call& call, int dirfd, uint64_t address, Spot& spot, Last last = Last::kKeep,
+           Depth depth = Depth::kFolderOnly) {
+  char path[4096];
+  long result = read_path(call, address, path);
+  if (result >= 0 && !still_waiting(call)) return false;
+  if (result >= 0) result = find(call, dirfd, path, last, depth, spot);
+  if (result >= 0) return true;
+  answer(call, result);
+  return false;
+}
+
+void finish(const Call& call, long result, const Spot& spot) {
+  if (result == -EROFS) report(Refused::kReadOnly, kNoRule, spot.text, spot.size);
+  answer(call, result);
+}
+
+bool refuse_by(const Call& call, uint32_t rule, const Spot& spot) {
+  if (rule == kFree) return false;
+  report(Refused::kWrite, rule, spot.text, spot.size);
+  answer(call, -EPERM);
+  return true;
+}
+
+// An O_PATH descriptor of what has the name, links not followed; -1 when there is none.
+struct Thing {
+  long fd = -1;
+  bool is_folder = false, is_link = false;
+  explicit Thing(const Spot& spot) {
+    fd = sys_call(SYS_openat, long{spot.folder}, spot.name, long{O_PATH | O_NOFOLLOW | O_CLOEXEC});
+    struct stat info;
+    if (fd < 0 || sys_call(SYS_newfstatat, fd, "", &info, long{AT_EMPTY_PATH}) < 0) return;
+    is_folder = S_ISDIR(info.st_mode);
+    is_link = S_ISLNK(info.st_mode);
+  }
+  ~Thing() { close_fd(fd); }
+  Thing(const Thing&) = delete;
+};
+
+void take_mkdir(const Call& call, int dirfd, uint64_t path, uint64_t mode) {
+  Spot spot;
+  take_umask_of(call);
+  if (!found(call, dirfd, path, spot)) return;
+  if (!spot.name[0]) return answer(call, -EEXIST);
+  if (refuse_write(call, spot.text, spot.size) != kFree) return;
+  finish(call, sys_call(SYS_mkdirat, long{spot.folder}, spot.name, static_cast<long>(mode & 07777)),
+         spot);
+}
+
+void take_mknod(const Call& call, int dirfd, uint64_t path, uint64_t mode, uint64_t device) {
+  Spot spot;
+  take_umask_of(call);
+  if (!found(call, dirfd, path, spot)) return;
+  if (!spot.name[0]) return answer(call, -EEXIST);
+  if (spot.wants_folder) return answer(call, -ENOENT);
+  if (refuse_write(call, spot.text, spot.size) != kFree) return;
+  finish(call,
+         sys_call(SYS_mknodat, long{spot.folder}, spot.name,
+                  static_cast<long>(mode & (S_IFMT | 07777)), static_cast<long>(device)),
+         spot);
+}
+
+void take_symlink(const Call& call, uint64_t target, int dirfd, uint64_t path) {
+  char text[4096];
+  long size = read_path(call, target, text);
+  if (size < 0) return answer(call, size);
+  Spot spot;
+  if (!found(call, dirfd, path, spot)) return;
+  if (!spot.name[0]) return answer(call, -EEXIST);
+  if (spot.wants_folder) return answer(call, -ENOENT);
+  if (refuse_write(call, spot.text, spot.size) != kFree) return;
+  // A link that stands for the folder above a protected name leads past it.
+  if (refuse_by(call, is_above_protected(spot.text, spot.size, -1), spot)) return;
+  finish(call, sys_call(SYS_symlinkat, text, long{spot.folder}, spot.name), spot);
+}
+
+// What a protected name leads to could be written by its other name.
+void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uint64_t to_path,
+               uint64_t flags) {
+  if (flags & ~uint64_t{AT_SYMLINK_FOLLOW | AT_EMPTY_PATH}) return answer(call, -EINVAL);
+  Spot from, to;
+  bool follow = flags & AT_SYMLINK_FOLLOW;
+  char first = 0;
+  if (flags & AT_EMPTY_PATH) read_memory(call, from_path, &first, 1);
+  if ((flags & AT_EMPTY_PATH) && first == 0) {
+    long fd = open_caller_folder(call, from_fd);
+    if (fd < 0) return answer(call, fd);
+    from.object = static_cast<int>(fd);
+    long size = text_of(from.object, from.text, sizeof from.text);
+    if (size < 0) return answer(call, size);
+    from.size = static_cast<uint32_t>(size);
+  } else if (!found(call, from_fd, from_path, from, follow ? Last::kFollow : Last::kKeep,
+                    Depth::kObject)) {
+    return;
+  }
+  if (!found(call, to_fd, to_path, to)) return;
+  if (from.object < 0) return answer(call, -ENOENT);
+  if (!to.name[0]) return answer(call, -EEXIST);
+  if (to.wants_folder) return answer(call, -ENOENT);
+  if (warden.rules->judge_links && from.text[0] == '/') {
+    if (refuse_write(call, from.text, from.size) != kFree) return;
+    uint32_t rule = forbids_read(from.text, from.size);
+    if (rule != kFree) {
+      report(Refused::kRead, rule, from.text, from.size);
+      return answer(call, -EACCES);
+    }
+  }
+  if (warden.rules->judge_links && refuse_write(call, to.text, to.size) != kFree) return;
+  struct stat info;
+  if (sys_call(SYS_newfstatat, long{from.object}, "", &info, long{AT_EMPTY_PATH}) == 0 &&
+      S_ISLNK(info.st_mode) && refuse_by(call, is_above_protected(to.text, to.size, -1), to))
+    return;
+  char number[24];
+  put_number(number, static_cast<uint64_t>(from.object));
+  finish(call,
+         sys_call(SYS_linkat, long{warden.own_fds}, number, long{to.folder}, to.name,
+                  long{AT_SYMLINK_FOLLOW}),
+         to);
+}
+
+// One side of a rename: what is there may not go, and what comes may not stand there.
+enum class Side { kLeaves, kArrives };
+bool may_not_move(const Call& call, const Spot& at, Side side, const Thing& there,
+                  const Thing& comes) {
+  if (!warden.rules->judge_renames) return false;
+  if (refuse_write(call, at.text, at.size) != kFree) return true;
+  // Under another name it could be read.
+  uint32_t rule = side == Side::kLeaves ? forbids_read(at.text, at.size) : kFree;
+  if (rule != kFree) {
+    report(Refused::kRead, rule, at.text, at.size);
+    answer(call, -EACCES);
+    return true;
+  }
+  if ((there.is_folder || there.is_link) &&
+      refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(there.fd)), at))
+    return true;
+  return (comes.is_folder || comes.is_link) &&
+         refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(comes.fd)), at);
+}
+
+void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, uint64_t to_path,
+                 uint64_t flags) {
+  if (flags & ~uint64_t{RENAME_EXCHANGE | RENAME_NOREPLACE | RENAME_WHITEOUT})
+    return answer(call, -EINVAL);
+  if (flags & RENAME_WHITEOUT) return answer(call, -EPERM);  // makes a device
+  Spot from, to;
+  if (!found(call, from_fd, from_path, from) || !found(call, to_fd, to_path, to)) return;
+  if (!from.name[0] || !to.name[0]) return answer(call, -EBUSY);
+  Thing moved(from), replaced(to);
+  bool exchange = flags & RENAME_EXCHANGE;
+  Side other = exchange ? Side::kLeaves : Side::kArrives;
+  if (may_not_move(call, from, Side::kLeaves, moved, exchange ? replaced : moved)) return;
+  if (may_not_move(call, to, other, replaced, moved)) return;
+  bool folders = moved.is_folder || (exchange && replaced.is_folder);
+  if (folders && changes_scope(from, to)) return answer(call, -EXDEV);
+  if ((from.wants_folder || to.wants_folder) && !moved.is_folder) return answer(call, -ENOTDIR);
+  finish(call,
+         sys_call(SYS_renameat2, long{from.folder}, from.name, long{to.folder}, to.name,
+                  static_cast<long>(flags)),
+         to);
+}
+
+void take_rmdir(const Call& call, int dirfd, uint64_t path) {
+  Spot spot;
+  if (!found(call, dirfd, path, spot)) return;
+  if (!spot.name[0]) return answer(call, -EBUSY);
+  if (refuse_write(call, spot.text, spot.size) != kFree) return;
+  if (refuse_by(call, is_older_above_protected(spot.text, spot.size), spot)) return;
+  finish(call, sys_call(SYS_unlinkat, long{spot.folder}, spot.name, long{AT_REMOVEDIR}), spot);
+}
+
+}  // namespace
+
+void answer(const Call& call, long result) {
+  seccomp_notif_resp response{};
+  response.id = call.id;
+  if (result < 0)
+    response.error = static_cast<int>(result);
+  else
+    response.val = result;
+  sys_call(SYS_ioctl, long{warden.listener}, static_cast<long>(SECCOMP_IOCTL_NOTIF_SEND),
+           &response);
+}
+
+void answer_with(const Call& call, long fd, bool close_on_exec) {
+  if (fd < 0) return answer(call, fd);
+  seccomp_notif_addfd put{};
+  put.id = call.id;
+  put.flags = 2;  // SECCOMP_ADDFD_FLAG_SEND: the answer is its number, in one step (5.14)
+  put.srcfd = static_cast<uint32_t>(fd);
+  put.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
+  auto install = [&] {
+    return sys_call(SYS_ioctl, long{warden.listener}, static_cast<long>(SECCOMP_IOCTL_NOTIF_ADDFD),
+                    &put);
+  };
+  long result = install();
+  bool sent = result >= 0;
+  if (result == -EINVAL) {
+    put.flags = 0;
+    result = install();
+  }
+  if (!sent) answer(call, result);  // an error: its table is full; or it is gone, and nobody hears
+  close_fd(fd);
+}
+
+uint32_t refuse_write(const Call& call, const char* path, uint32_t size) {
+  uint32_t rule = forbids_write(path, size);
+  if (rule == kFree) return rule;
+  report(Refused::kWrite, rule, path, size);
+  answer(call, -EPERM);
+  return rule;
+}
+
+void take_call(const Call& call) {
+  const uint64_t* a = call.args;
+  switch (call.number) {
+    case SYS_openat:
+      return take_open(call, as_fd(a[0]), a[1], static_cast<uint32_t>(a[2]), a[3]);
+    case SYS_mkdirat:
+      return take_mkdir(call, as_fd(a[0]), a[1], a[2]);
+    case SYS_mknodat:
+      return take_mknod(call, as_fd(a[0]), a[1], a[2], static_cast<uint32_t>(a[3]));
+    case SYS_symlinkat:
+      return take_symlink(call, a[0], as_fd(a[1]), a[2]);
+    case SYS_linkat:
+      return take_link(call, as_fd(a[0]), a[1], as_fd(a[2]), a[3], static_cast<uint32_t>(a[4]));
+    case SYS_renameat2:
+      return take_rename(call, as_fd(a[0]), a[1], as_fd(a[2]), a[3], static_cast<uint32_t>(a[4]));
+    case SYS_unlinkat:
+      return take_rmdir(call, as_fd(a[0]), a[1]);
+    case SYS_truncate:
+      return take_truncate(call, a[0], a[1]);
+    case SYS_connect:
+      return take_connect(call);
+#ifdef SYS_renameat
+    case SYS_renameat:
+      return take_rename(call, as_fd(a[0]), a[1], as_fd(a[2]), a[3], 0);
+#endif
+#ifdef SYS_open
+    case SYS_open:
+      return take_open(call, AT_FDCWD, a[0], static_cast<uint32_t>(a[1]), a[2]);
+    case SYS_creat:
+      return take_open(call, AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, a[1]);
+    case SYS_mkdir:
+      return take_mkdir(call, AT_FDCWD, a[0], a[1]);
+    case SYS_mknod:
+      return take_mknod(call, AT_FDCWD, a[0], a[1], static_cast<uint32_t>(a[2]));
+    case SYS_symlink:
+      return take_symlink(call, a[0], AT_FDCWD, a[1]);
+    case SYS_link:
+      return take_link(call, AT_FDCWD, a[0], AT_FDCWD, a[1], 0);
+    case SYS_rename:
+      return take_rename(call, AT_FDCWD, a[0], AT_FDCWD, a[1], 0);
+    case SYS_rmdir:
+      return take_rmdir(call, AT_FDCWD, a[0]);
+#endif
+    default:
+      return answer(call, -ENOSYS);
+  }
+}
+
+}  // namespace caisson::warden

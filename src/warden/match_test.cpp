@@ -1,0 +1,110 @@
+#include "warden/match.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace caisson::warden {
+
+namespace {
+
+// The parts after `head`, as launch/compile_warden.cpp makes them.
+struct Made {
+  std::string head;
+  std::deque<std::string> words;
+  std::vector<Part> parts;
+  Pattern pattern() const {
+    return {head.c_str(), static_cast<uint32_t>(head.size()), parts.data(),
+            static_cast<uint32_t>(parts.size()), false};
+  }
+};
+
+Made make(std::string head, std::vector<std::string> words) {
+  Made made{std::move(head), {words.begin(), words.end()}, {}};
+  for (const std::string& word : made.words)
+    made.parts.push_back({word.c_str(), static_cast<uint16_t>(word.size()),
+                          word == "**"                                     ? Part::kAnyDepth
+                          : word.find_first_of("*?[") == std::string::npos ? Part::kLiteral
+                                                                           : Part::kGlob});
+  return made;
+}
+
+Match match_text(const Made& made, const std::string& path) {
+  return match(made.pattern(), path.c_str(), static_cast<uint32_t>(path.size()));
+}
+bool hits(const Made& made, const std::string& path) { return match_text(made, path).hit; }
+
+bool glob(const std::string& text, const std::string& name) {
+  Part part{text.c_str(), static_cast<uint16_t>(text.size()), Part::kGlob};
+  return part_matches(part, name.c_str(), static_cast<uint32_t>(name.size()));
+}
+
+}  // namespace
+
+TEST(WardenMatch, ALiteralCoversItselfAndWhatLiesBelow) {
+  Made made = make("/a/b", {});
+  EXPECT_TRUE(hits(made, "/a/b"));
+  EXPECT_TRUE(hits(made, "/a/b/c"));
+  EXPECT_FALSE(hits(made, "/a/bc"));
+  EXPECT_FALSE(hits(made, "/a"));
+}
+
+TEST(WardenMatch, TwoStarsStandForAnyNumberOfFolders) {
+  Made made = make("/p", {"**", ".bashrc"});
+  EXPECT_TRUE(hits(made, "/p/.bashrc"));
+  EXPECT_TRUE(hits(made, "/p/x/y/.bashrc"));
+  EXPECT_TRUE(hits(made, "/p/.bashrc/below"));
+  EXPECT_FALSE(hits(made, "/p/x.bashrc"));
+  EXPECT_FALSE(hits(made, "/q/.bashrc"));
+}
+
+TEST(WardenMatch, AWildcardAtTheFrontNeedsNoHead) {
+  Made made = make("", {"**", "*.pem"});
+  EXPECT_TRUE(hits(made, "/a.pem"));
+  EXPECT_TRUE(hits(made, "/x/y/b.pem"));
+  EXPECT_FALSE(hits(made, "/x/b.pem2"));
+}
+
+TEST(WardenMatch, MatchedSaysHowMuchOfThePathThePatternIs) {
+  EXPECT_EQ(match_text(make("/p", {"**", ".git", "hooks"}), "/p/r/.git/hooks/pre").matched,
+            std::string("/p/r/.git/hooks").size());
+}
+
+TEST(WardenMatch, AncestorsAreFoldersThatLeadToTheNameByWhatTheyAre) {
+  Made made = make("/home/ann", {"**", ".git", "hooks"});
+  for (const char* path : {"/", "/home", "/home/ann", "/home/ann/.git", "/home/ann/x/.git"})
+    EXPECT_TRUE(match_text(made, path).ancestor) << path;
+  for (const char* path : {"/home/an", "/home/ann/x", "/home/ann/x/git", "/var"})
+    EXPECT_FALSE(match_text(made, path).ancestor) << path;
+}
+
+TEST(WardenMatch, LoopsTellWhoLiesInThePatternsReach) {
+  Made made = make("/p", {"**", ".bashrc"});
+  EXPECT_EQ(match_text(made, "/p/a").loops, match_text(made, "/p/b/c").loops);
+  EXPECT_NE(match_text(made, "/p/a").loops, match_text(made, "/q/a").loops);
+}
+
+TEST(WardenMatch, T06_LettersAreComparedWithoutTheirCase) {
+  EXPECT_TRUE(hits(make("/p", {"**", ".bashrc"}), "/p/.BashRC"));
+}
+
+TEST(WardenMatch, GlobsKnowStarsQuestionMarksAndSets) {
+  EXPECT_TRUE(glob("*.p[ek]m", "a.b.pem"));
+  EXPECT_TRUE(glob("?x*", "axe"));
+  EXPECT_TRUE(glob("[!a-c]*", "dog"));
+  EXPECT_FALSE(glob("[!a-c]*", "bee"));
+  EXPECT_TRUE(glob("[]x]", "]"));
+  EXPECT_TRUE(glob("a[b", "a[b"));  // a set without an end is what it says
+  EXPECT_FALSE(glob("?", ""));
+  EXPECT_TRUE(glob("*", ""));
+}
+
+TEST(WardenMatch, ManyStarsAreNoWorkWithoutEnd) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "*a";
+  EXPECT_FALSE(glob(text + "b", std::string(255, 'a')));
+}
+
+}  // namespace caisson::warden

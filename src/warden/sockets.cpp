@@ -1,0 +1,177 @@
+// connect: a socket file of the host in a tree that can only be read is still a door, since neither
+// a read-only mount nor Landlock (before ABI 9) has a say in it (T43). A socket of the cell's own
+// is known by its network namespace, in which the kernel lists it.
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+#include "warden/state.h"
+
+namespace caisson::warden {
+
+namespace {
+
+constexpr long kPidfdGetfd = 438;
+
+// The caller's own socket, shared: what is done to it here is done to it there.
+long take_socket(const Call& call) {
+  long process = caller_process(call);
+  if (process <= 0) return -ESRCH;
+  long pidfd = sys_call(kernel::kPidfdOpen, process, 0L);
+  if (pidfd < 0) return pidfd;
+  long number = static_cast<long>(static_cast<uint32_t>(call.args[0]));
+  long fd = sys_call(kPidfdGetfd, pidfd, number, 0L);
+  if (fd == -EPERM && warden.may_look) {
+    raise_sight();
+    fd = sys_call(kPidfdGetfd, pidfd, number, 0L);
+    lower_sight();
+  }
+  close_fd(pidfd);
+  return fd;
+}
+
+// The kernel's dev_t in its messages is its own: 12 bits of major, 20 of minor.
+uint32_t kernel_device(uint64_t device) {
+  return static_cast<uint32_t>(major(device)) << 20 | static_cast<uint32_t>(minor(device));
+}
+
+struct Question {
+  nlmsghdr header;
+  unix_diag_req body;
+};
+
+// Whether an answer names the file. 1: yes; 0: no; -1: the list is at its end.
+int names_file(const nlmsghdr* message, const struct stat& file) {
+  if (message->nlmsg_type != SOCK_DIAG_BY_FAMILY) return -1;
+  uint32_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(unix_diag_msg));
+  while (at + sizeof(nlattr) <= message->nlmsg_len) {
+    auto* part = reinterpret_cast<const nlattr*>(reinterpret_cast<const char*>(message) + at);
+    if (part->nla_len < sizeof(nlattr)) break;
+    if (part->nla_type == UNIX_DIAG_VFS && part->nla_len >= NLA_HDRLEN + sizeof(unix_diag_vfs)) {
+      auto* vfs =
+          reinterpret_cast<const unix_diag_vfs*>(reinterpret_cast<const char*>(part) + NLA_HDRLEN);
+      if (vfs->udiag_vfs_ino == static_cast<uint32_t>(file.st_ino) &&
+          vfs->udiag_vfs_dev == kernel_device(file.st_dev))
+        return 1;
+    }
+    at += NLA_ALIGN(part->nla_len);
+  }
+  return 0;
+}
+
+// Whether a socket of this network namespace listens at the file.
+bool is_of_this_cell(const struct stat& file) {
+  long fd =
+      sys_call(SYS_socket, long{AF_NETLINK}, long{SOCK_RAW | SOCK_CLOEXEC}, 4L /* SOCK_DIAG */);
+  if (fd < 0) return false;
+  Question question{};
+  question.header.nlmsg_len = sizeof question;
+  question.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  question.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  question.body.sdiag_family = AF_UNIX;
+  question.body.udiag_states = ~0u;
+  question.body.udiag_show = UDIAG_SHOW_VFS;
+  bool mine = false;
+  long result = sys_call(SYS_sendto, fd, &question, long{sizeof question}, 0L, 0L, 0L);
+  for (int rounds = 0; result >= 0 && !mine && rounds < 4096; ++rounds) {
+    alignas(nlmsghdr) char answers[8192];
+    long got = sys_call(SYS_recvfrom, fd, answers, long{sizeof answers}, 0L, 0L, 0L);
+    if (got <= 0) break;
+    bool end = false;
+    for (long at = 0; at + static_cast<long>(sizeof(nlmsghdr)) <= got && !end && !mine;) {
+      auto* message = reinterpret_cast<const nlmsghdr*>(answers + at);
+      if (message->nlmsg_len < sizeof(nlmsghdr) || at + message->nlmsg_len > got) break;
+      int found = names_file(message, file);
+      mine = found == 1;
+      end = found < 0;
+      at += static_cast<long>(NLMSG_ALIGN(message->nlmsg_len));
+    }
+    if (end) break;
+  }
+  close_fd(fd);
+  return mine;
+}
+
+bool is_allowed(const char* path) {
+  const Rules& rules = *warden.rules;
+  for (uint32_t i = 0; i < rules.socket_count; ++i) {
+    const char* one = rules.sockets[i];
+    uint32_t n = 0;
+    if (one[0] == '/' && !one[1]) return true;  // all of them
+    while (one[n] && one[n] == path[n]) ++n;
+    if (!one[n] && (!path[n] || path[n] == '/')) return true;
+  }
+  return false;
+}
+
+// The connection itself. A stream that must wait for its peer waits in a thread of its own.
+void do_connect(const Call& call, long socket, const void* address, uint32_t size) {
+  long flags = sys_call(SYS_fcntl, socket, long{F_GETFL});
+  bool waits = flags >= 0 && !(flags & O_NONBLOCK);
+  bool listens = waits && begin_waiting(call);
+  if (waits && !listens) return answer(call, -EAGAIN);
+  long result = sys_call(SYS_connect, socket, address, long{size});
+  if (listens) end_waiting(call);
+  answer(call, result);
+}
+
+void connect_by_path(const Call& call, long socket, const char* path) {
+  Spot spot;
+  long result = find(call, AT_FDCWD, path, Last::kFollow, Depth::kObject, spot);
+  if (result >= 0 && spot.object < 0) result = -ENOENT;
+  if (result < 0) return answer(call, result);
+  struct stat file;
+  result = sys_call(SYS_newfstatat, long{spot.object}, "", &file, long{AT_EMPTY_PATH});
+  if (result < 0) return answer(call, result);
+  if (!S_ISSOCK(file.st_mode)) return answer(call, -ECONNREFUSED);
+  bool own = warden.rules->own_network && is_of_this_cell(file);
+  if (!own && !is_allowed(spot.text) && warden.rules->judge_sockets) {
+    report(Refused::kSocket, kNoRule, spot.text, spot.size);
+    return answer(call, -EACCES);
+  }
+  // The very file that was judged, by its descriptor.
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  copy_bytes(address.sun_path, "/proc/self/fd/", 14);
+  uint32_t length = 14 + put_number(address.sun_path + 14, static_cast<uint64_t>(spot.object));
+  do_connect(call, socket, &address,
+             static_cast<uint32_t>(__builtin_offsetof(sockaddr_un, sun_path)) + length + 1);
+}
+
+}  // namespace
+
+void take_connect(const Call& call) {
+  union {
+    sockaddr any;
+    sockaddr_un path;
+    sockaddr_storage space;
+  } address{};
+  uint64_t size = static_cast<uint32_t>(call.args[2]);
+  if (size > sizeof address) return answer(call, -EINVAL);
+  long got = size ? read_memory(call, call.args[1], &address, static_cast<uint32_t>(size)) : 0;
+  if (got != static_cast<long>(size)) return answer(call, -EFAULT);
+  long socket = take_socket(call);
+  if (!still_waiting(call)) return close_fd(socket);
+  if (socket < 0) return answer(call, socket);
+  // An abstract name belongs to the network namespace, and Landlock scopes it besides.
+  bool has_path = size > sizeof(sa_family_t) && address.any.sa_family == AF_UNIX &&
+                  address.path.sun_path[0] != 0;
+  if (has_path) {
+    char path[sizeof address.path.sun_path + 1]{};
+    uint32_t most = static_cast<uint32_t>(size - sizeof(sa_family_t));
+    if (most > sizeof address.path.sun_path) most = sizeof address.path.sun_path;
+    copy_bytes(path, address.path.sun_path, most);
+    connect_by_path(call, socket, path);
+  } else {
+    do_connect(call, socket, &address, static_cast<uint32_t>(size));
+  }
+  close_fd(socket);
+}
+
+}  // namespace caisson::warden

@@ -1,0 +1,136 @@
+// Shared by the files of the warden. Bytes and system calls only, as in launch/child*.cpp.
+#pragma once
+
+#include <linux/seccomp.h>
+#include <stdint.h>
+
+#include "sys/kernel_numbers.h"
+#include "sys/raw_syscall.h"
+#include "warden/rules.h"
+
+namespace caisson::warden {
+
+constexpr uint32_t kMostText = 4096 + 256;
+constexpr unsigned kMostThreads = 48, kMostBlocked = 40;
+
+struct Warden {
+  const Rules* rules;
+  int listener;
+  int own_fds;                    // /proc/self/fd
+  int64_t start_sec, start_nsec;  // CLOCK_REALTIME_COARSE, by which filesystems stamp births
+  int process;                    // its own pid
+  bool may_look;                  // CAP_SYS_PTRACE is permitted, though not effective
+};
+extern Warden warden;
+
+struct Thread;
+
+// The caller that a thread of the warden served last.
+struct Seen {
+  int thread = 0;
+  long folder = -1;  // its folder of /proc
+};
+
+struct Call {
+  uint64_t id;
+  int thread;  // of the caller, as this pid namespace counts
+  long number;
+  uint64_t args[6];
+  Thread* server;  // who takes it
+  Seen* seen;
+};
+
+// ---- looking at the caller (caller.cpp); each returns 0, a size or -errno ----------------------
+
+long read_memory(const Call&, uint64_t address, void* to, uint32_t size);
+// NUL-ended, at most 4096 bytes with it. -EFAULT, -ENAMETOOLONG; -ENOENT when it is empty.
+long read_path(const Call&, uint64_t address, char* to);
+bool still_waiting(const Call&);
+long caller_folder_text(const Call&, int dirfd, char* to, uint32_t size);  // readlink of it
+long open_caller_folder(const Call&, int dirfd);                           // O_PATH
+long caller_umask(const Call&);                                            // -1: as it began
+long caller_terminal(const Call&);                                         // the pty's number
+long caller_process(const Call&);                                          // tgid
+void umask_changes();
+// The one capability, for the one call that needs it.
+void raise_sight();
+void lower_sight();
+
+// ---- finding names (walk.cpp) -------------------------------------------------------------------
+
+struct Spot {
+  int folder = -1;  // O_PATH; of the last name
+  int object = -1;  // O_PATH; what is there, if it was looked up and exists
+  bool looked_up = false;
+  bool wants_folder = false;  // the path ended with a slash
+  char name[256];
+  char text[kMostText];  // canonical; of the object when it was reached by a magic link
+  uint32_t size = 0;
+  ~Spot();
+};
+enum class Last { kFollow, kKeep };
+enum class Depth { kFolderOnly, kObject };  // kFolderOnly: the last name is never followed
+long find(const Call&, int dirfd, const char* path, Last, Depth, Spot&);
+// The canonical text when nothing has to be looked up for it but the caller's folder; else 0.
+uint32_t plain_text(const Call&, int dirfd, const char* path, char* text);
+long text_of(int fd, char* text, uint32_t size);
+
+// ---- judging (judge.cpp) ------------------------------------------------------------------------
+
+constexpr uint32_t kFree = kNoRule;
+uint32_t forbids_write(const char* path, uint32_t size);  // the rule's index, or kFree
+uint32_t forbids_read(const char* path, uint32_t size);
+// A folder, or a link to one, at `path` would lead to a protected name. `moved` is the folder that
+// is to stand there: one that the cell made itself holds nothing that was protected.
+uint32_t is_above_protected(const char* path, uint32_t size, int moved);
+uint32_t is_older_above_protected(const char* path, uint32_t size);
+bool changes_scope(const Spot& from, const Spot& to);
+bool is_own_proc(const char* path, uint32_t size);
+void report(Refused, uint32_t rule, const char* path, uint32_t size);
+
+// ---- doing (calls.cpp, opening.cpp, sockets.cpp) ------------------------------------------------
+
+void answer(const Call&, long result);
+void answer_with(const Call&, long fd, bool close_on_exec);
+void take_open(const Call&, int dirfd, uint64_t path, uint64_t flags, uint64_t mode);
+void take_truncate(const Call&, uint64_t path, uint64_t size);
+void take_call(const Call&);
+void take_connect(const Call&);
+void take_umask_of(const Call&);
+uint32_t refuse_write(const Call&, const char* path, uint32_t size);  // tells, and answers EPERM
+
+// ---- threads (serve.cpp) ------------------------------------------------------------------------
+
+// Before a call that may wait for somebody else: sees to it that another thread listens. False when
+// too many wait already.
+bool begin_waiting(const Call&);
+void end_waiting(const Call&);
+bool is_own_thread(long tid);
+
+inline uint32_t text_size(const char* text) {
+  uint32_t n = 0;
+  while (text[n]) ++n;
+  return n;
+}
+inline void copy_bytes(void* to, const void* from, uint32_t size) {
+  __builtin_memcpy(to, from, size);
+}
+// Decimal, NUL-ended; its length.
+inline uint32_t put_number(char* to, uint64_t value) {
+  char digits[20];
+  uint32_t n = 0, size = 0;
+  do digits[n++] = static_cast<char>('0' + value % 10);
+  while (value /= 10);
+  while (n) to[size++] = digits[--n];
+  to[size] = 0;
+  return size;
+}
+inline bool same(const char* a, const char* b) {
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+inline void close_fd(long fd) {
+  if (fd >= 0) sys_call(SYS_close, fd);
+}
+
+}  // namespace caisson::warden

@@ -1,0 +1,135 @@
+"""What the warden does for a program is what the kernel would have done."""
+import os
+import stat
+
+import cell
+
+
+class Faithful(cell.FilesCase):
+    def run_protected(self, script, **more):
+        return self.shell(script, **dict(self.protected(), **more))
+
+    def test_umask_of_each_process_counts(self):
+        ended = self.run_protected("umask 077; echo x > a; (umask 027; echo x > b; mkdir c);"
+                                   "echo x > d; stat -c %a a b c d")
+        self.assertEqual(ended.out.split(), ["600", "640", "750", "600"])
+
+    def test_flags_of_open_are_kept(self):
+        ended = self.python(
+            "import os,fcntl\n"
+            "f=os.open('f',os.O_CREAT|os.O_RDWR|os.O_APPEND,0o600)\n"
+            "g=fcntl.fcntl(f,fcntl.F_GETFL); print(bool(g&os.O_APPEND),bool(g&os.O_NONBLOCK))\n"
+            "print(fcntl.fcntl(f,fcntl.F_GETFD))\n"
+            "import ctypes; libc=ctypes.CDLL(None)\n"
+            "h=libc.open(b'f',os.O_RDWR); print(fcntl.fcntl(h,fcntl.F_GETFD))\n"
+            "try: os.open('f',os.O_CREAT|os.O_EXCL|os.O_WRONLY)\n"
+            "except FileExistsError: print('exists')\n"
+            "try: os.open('none',os.O_WRONLY)\n"
+            "except FileNotFoundError: print('absent')\n"
+            "try: os.open('.',os.O_WRONLY)\n"
+            "except IsADirectoryError: print('folder')\n"
+            "try: os.open('f/x',os.O_CREAT|os.O_WRONLY)\n"
+            "except NotADirectoryError: print('no folder')\n"
+            "os.symlink('f','l')\n"
+            "try: os.open('l',os.O_WRONLY|os.O_NOFOLLOW)\n"
+            "except OSError as e: print(e.errno)\n"
+            "t=os.open('.',os.O_TMPFILE|os.O_RDWR,0o600)\n"
+            "libc.linkat(-100,f'/proc/self/fd/{t}'.encode(),-100,b'named',0x400)\n"
+            "print(os.path.exists('named'))",
+            **self.protected())
+        self.assertEqual(ended.out.split("\n"),
+                         ["True False", "1", "0", "exists", "absent", "folder", "no folder", "40",
+                          "True", ""], ended.inner_err)
+
+    def test_streams_are_opened_again_by_name(self):
+        ended = self.run_protected("echo a > /dev/stdout; echo b > /proc/self/fd/1;"
+                                   "echo c > /dev/stderr; echo d | tee /dev/stderr")
+        self.assertEqual((ended.out, ended.inner_err), ("a\nb\nd\n", "c\nd\n"))
+
+    def test_folder_that_was_renamed_or_removed_is_still_the_current_one(self):
+        ended = self.run_protected("mkdir a; cd a; mv ../a ../b; echo x > in; cat ../b/in;"
+                                   "rm in; rmdir ../b; echo x > gone; echo $?")
+        self.assertEqual(ended.out, "x\n2\n")
+
+    def test_fifo_that_nobody_reads_holds_up_nobody_else(self):
+        ended = self.run_protected(
+            "mkfifo f; for i in 1 2 3 4; do (echo $i > f) & done;"
+            "for i in 1 2 3 4 5 6 7 8; do echo x > file$i || exit 1; done; ls file* | wc -l;"
+            "cat f f f f | sort -u | wc -l; wait")
+        self.assertTrue(ended.out.startswith("8\n"), ended.inner_err)
+
+    def test_caller_that_is_killed_while_it_waits_leaves_the_rest_alone(self):
+        ended = self.run_protected(
+            "mkfifo f; for i in $(seq 40); do (echo $i > f) & kill -9 $!; done; wait;"
+            "echo x > after; cat after")
+        self.assertTrue(ended.out.endswith("x\n"), ended.inner_err)
+
+    def test_many_threads_at_once(self):
+        ended = self.python(
+            "import os,threading\n"
+            "def work(n):\n"
+            " for i in range(40):\n"
+            "  p=f't{n}-{i}'; f=os.open(p,os.O_CREAT|os.O_EXCL|os.O_WRONLY); os.write(f,p.encode())\n"
+            "  os.close(f); assert open(p).read()==p; os.unlink(p)\n"
+            "ts=[threading.Thread(target=work,args=(n,)) for n in range(32)]\n"
+            "[t.start() for t in ts]; [t.join() for t in ts]; print(len(os.listdir('.')))",
+            **self.protected())
+        self.assertEqual(ended.out, "0\n", ended.inner_err)
+
+    def test_signals_make_no_call_happen_twice(self):
+        ended = self.python(
+            "import os,signal\n"
+            "signal.signal(signal.SIGALRM,lambda *_:None)\n"
+            # As the C library has it: a call that a signal finds waiting begins anew.
+            "signal.siginterrupt(signal.SIGALRM,False)\n"
+            "signal.setitimer(signal.ITIMER_REAL,0.0005,0.0005)\n"
+            "for i in range(1000):\n"
+            " os.close(os.open(f'f{i}',os.O_CREAT|os.O_EXCL|os.O_WRONLY)); os.mkdir(f'd{i}')\n"
+            "print('done')", **self.protected())
+        self.assertEqual(ended.out, "done\n", ended.inner_err)
+
+    def test_process_that_keeps_itself_from_others_can_still_write(self):
+        ended = self.python(
+            "import ctypes,os\nctypes.CDLL(None).prctl(4,0)\n"
+            "open('relative','w').write('x'); os.mkdir('folder')\n"
+            "try: open('.bashrc','w')\n"
+            "except PermissionError: print('refused')\n"
+            "print(open('relative').read())", **self.protected())
+        self.assertEqual(ended.out, "refused\nx\n", ended.inner_err)
+
+    def test_T24_warden_can_not_be_looked_into(self):
+        ended = self.python(
+            "import os\n"
+            "for pid in filter(str.isdigit,os.listdir('/proc')):\n"
+            " if int(pid) in (os.getpid(),): continue\n"
+            " for name in ('mem','maps','environ','fd/0'):\n"
+            "  for flags in (os.O_RDONLY,os.O_RDWR):\n"
+            "   try: os.open(f'/proc/{pid}/{name}',flags); print('opened',pid,name,flags)\n"
+            "   except OSError: pass\n"
+            "print('end')", deny_read=["/**/*.secret"])
+        self.assertEqual(ended.out, "end\n")
+
+    def test_T35_every_process_of_the_cell_has_a_filter(self):
+        # pid 1 takes its own when the program has begun.
+        ended = self.shell("for i in $(seq 100); do all=$(grep -h '^Seccomp:' /proc/[0-9]*/status);"
+                           "echo \"$all\" | grep -q 0 || break; done; echo \"$all\"",
+                           **self.protected())
+        self.assertGreaterEqual(len(ended.out.split()), 6)
+        self.assertEqual(set(ended.out.split()), {"Seccomp:", "2"})
+
+    def test_T39_without_the_warden_nothing_is_made(self):
+        ended = self.python(
+            "import os,signal\n"
+            "mine=(1,os.getpid())\n"
+            "for pid in filter(str.isdigit,os.listdir('/proc')):\n"
+            " if int(pid) not in mine: os.kill(int(pid),signal.SIGKILL)\n"
+            "for p in ('.bashrc','other'):\n"
+            " try: os.open(p,os.O_CREAT|os.O_WRONLY); print('made')\n"
+            " except OSError as e: print(e.errno)", **self.protected())
+        self.assertEqual(ended.out, "38\n38\n", ended.inner_err)
+
+    def test_nothing_is_left_on_the_host(self):
+        before = sorted(os.listdir(self.project))
+        self.run_protected("true")
+        self.assertEqual(sorted(os.listdir(self.project)), before)
+        self.assertTrue(stat.S_ISDIR(os.stat(self.project).st_mode))

@@ -1,0 +1,142 @@
+"""Names that are protected though nothing has them yet."""
+import os
+
+import cell
+
+EPERM, EXDEV = 1, 18
+
+
+class Names(cell.FilesCase):
+    """Each attempt by the call itself, from Python; 0 where it went well."""
+
+    TRY = ("import os,sys,ctypes\n"
+           "libc=ctypes.CDLL(None,use_errno=True)\n"
+           "def attempt(f,*a):\n"
+           " try: f(*a); print(0)\n"
+           " except OSError as e: print(e.errno)\n"
+           "def write(p,flags=os.O_CREAT|os.O_WRONLY): os.close(os.open(p,flags,0o644))\n"
+           "def exchange(a,b):\n"
+           " if libc.renameat2(-100,a.encode(),-100,b.encode(),2): "
+           "raise OSError(ctypes.get_errno(),'')\n")
+
+    def attempts(self, script, **rules):
+        ended = self.python(self.TRY + script, **(rules or self.protected()))
+        self.assertEqual(ended.inner_err, "")
+        return [int(word) for word in ended.out.split()]
+
+    def test_T05_absent_name_can_not_be_made_in_any_way(self):
+        calls = ("write('.bashrc')", "os.mkdir('.bashrc')", "os.mkfifo('.bashrc')",
+                 "os.symlink('x','.bashrc')", "os.link('file','.bashrc')",
+                 "os.rename('file','.bashrc')", "exchange('file','.bashrc')",
+                 "os.makedirs('new/deep'); write('new/deep/.bashrc')")
+        self.write("project", "file")
+        script = "".join(f"def f(): {call}\nattempt(f)\n" for call in calls)
+        self.assertEqual(self.attempts(script), [EPERM] * 6 + [EPERM, EPERM])
+        self.assertFalse(os.path.lexists(os.path.join(self.project, ".bashrc")))
+
+    def test_other_names_can_be_made_in_every_way(self):
+        self.write("project", "file")
+        script = ("attempt(write,'a')\nattempt(os.mkdir,'b')\nattempt(os.mkfifo,'c')\n"
+                  "attempt(os.symlink,'x','d')\nattempt(os.link,'file','e')\n"
+                  "attempt(os.rename,'file','f')\nattempt(exchange,'a','f')\n"
+                  "attempt(os.rmdir,'b')\nattempt(os.truncate,'f',3)\n")
+        self.assertEqual(self.attempts(script), [0] * 9)
+
+    def test_T06_other_spellings_of_the_name_are_the_name(self):
+        os.mkdir(os.path.join(self.project, "d"))
+        spellings = ("./.bashrc", "d/../.bashrc", "d//.bashrc", "/proc/self/cwd/.bashrc",
+                     f"{self.project}/.bashrc", "d/./.bashrc", ".BashRC")
+        script = "".join(f"attempt(write,{text!r})\n" for text in spellings)
+        self.assertEqual(self.attempts(script), [EPERM] * len(spellings))
+
+    def test_link_in_another_names_place_is_followed_and_judged(self):
+        os.symlink(".bashrc", os.path.join(self.project, "dangling"))
+        os.symlink("elsewhere", os.path.join(self.project, "harmless"))
+        self.assertEqual(self.attempts("attempt(write,'dangling')\nattempt(write,'harmless')\n"),
+                         [EPERM, 0])
+        self.assertTrue(os.path.exists(os.path.join(self.project, "elsewhere")))
+
+    def test_link_in_a_protected_names_place_bricks_nothing(self):
+        self.write("dotfiles", "bashrc")
+        os.symlink(self.path("dotfiles", "bashrc"), os.path.join(self.project, ".bashrc"))
+        ended = self.shell("cat .bashrc; echo x >> .bashrc; echo fine > other; cat other",
+                           **self.protected())
+        self.assertEqual(ended.out, "text\nfine\n")
+
+    def test_T07_existing_name_is_not_written_renamed_or_linked_away(self):
+        self.write("project", "sub", ".bashrc")
+        script = ("attempt(write,'sub/.bashrc',os.O_WRONLY)\nattempt(write,'sub/.bashrc',os.O_RDWR)\n"
+                  "attempt(os.truncate,'sub/.bashrc',0)\nattempt(os.rename,'sub/.bashrc','x')\n"
+                  "attempt(os.link,'sub/.bashrc','y')\nprint(open('sub/.bashrc').read()=='text\\n')\n")
+        ended = self.python(self.TRY + script, **self.protected())
+        self.assertEqual(ended.out.split(), ["1"] * 5 + ["True"], ended.inner_err)
+
+    def test_T07_folder_above_a_protected_name_does_not_move(self):
+        for name in (".tool", "mine", "repo/.git/hooks"):
+            os.makedirs(os.path.join(self.project, name))
+        script = ("attempt(os.rename,'.tool','gone')\nattempt(os.rename,'mine','sub-tool')\n"
+                  "attempt(os.rename,'sub-tool','x/.tool') if os.mkdir('x') else "
+                  "attempt(os.rename,'sub-tool','x/.tool')\n"
+                  "attempt(os.symlink,'sub-tool','y.tool')\nattempt(os.symlink,'sub-tool','x/.tool')\n"
+                  "attempt(os.rename,'repo/.git','repo/g')\nattempt(os.rmdir,'repo/.git/hooks')\n"
+                  "attempt(os.rename,'repo','moved')\n")
+        self.assertEqual(self.attempts(script),
+                         [EPERM, 0, EPERM, 0, EPERM, EPERM, EPERM, 0])
+
+    def test_T05_folder_made_elsewhere_comes_in_name_by_name(self):
+        outside = self.path("outside")
+        os.makedirs(outside)
+        rules = dict(self.protected(), allow_write=[self.top])
+        script = (f"os.chdir({self.top!r})\nos.mkdir('outside/d')\nattempt(write,'outside/d/.bashrc')\n"
+                  "attempt(os.rename,'outside/d','project/d')\n"
+                  "attempt(write,'outside/f')\nattempt(os.rename,'outside/f','project/f')\n"
+                  "attempt(os.rename,'project','away')\n")
+        self.assertEqual(self.attempts(script, **rules), [0, EXDEV, 0, 0, EPERM])
+
+    def test_new_repository_has_its_hooks_and_an_old_one_keeps_its_own(self):
+        os.makedirs(os.path.join(self.project, "old", ".git", "hooks"))
+        script = ("os.makedirs('new/.git/hooks')\nattempt(write,'new/.git/hooks/pre-commit')\n"
+                  "attempt(write,'old/.git/hooks/pre-commit')\n"
+                  "attempt(os.rmdir,'old/.git/hooks')\nattempt(os.rmdir,'old/.git')\n")
+        self.assertEqual(self.attempts(script), [0, EPERM, EPERM, EPERM])
+
+    def test_refusals_are_told_with_path_and_rule(self):
+        ended = self.shell("echo x > .bashrc; echo x > .bashrc; echo x > /etc/absent-name",
+                           **self.protected())
+        told = {one["resource"]: one for one in ended.denials}
+        self.assertEqual(len(ended.denials), 2)
+        self.assertIn("policy.json", told[self.project + "/.bashrc"]["rule"])
+        self.assertIn("allowWrite", told["/etc/absent-name"]["how_to_allow"])
+
+
+class Reads(cell.FilesCase):
+    def rules(self):
+        return {"deny_read": ["/**/*.secret", self.project + "/vault*"],
+                "allow_read": [self.project + "/vault/public"]}
+
+    def test_pattern_covers_what_appears_later_under_any_folder(self):
+        self.write("project", "a.secret")
+        self.write("else", "b.secret")
+        ended = self.shell(f"cat a.secret {self.path('else')}/b.secret; echo new > c.secret;"
+                           "cat c.secret; ln -s a.secret l; cat l; cat a.secre[t]; echo end",
+                           **self.rules())
+        self.assertEqual(ended.out, "end\n")
+        self.assertEqual(ended.inner_err.count("Permission denied"), 5)
+        self.assertTrue(any("file-read" in one["rule"] for one in ended.denials))
+        self.assertEqual(self.shell("cat a.secret").out, "text\n")
+
+    def test_denied_name_is_not_read_under_another(self):
+        self.write("project", "a.secret")
+        ended = self.shell("mv a.secret x; ln a.secret y; cat x y; echo end", **self.rules())
+        self.assertEqual(ended.out, "end\n")
+
+    def test_most_specific_wins_among_patterns(self):
+        self.write("project", "vault", "no")
+        self.write("project", "vault", "public", "yes", text="yes\n")
+        ended = self.shell("cat vault/public/yes; cat vault/no; mv vault v; cat v/no", **self.rules())
+        self.assertEqual(ended.out, "yes\n")
+
+    def test_other_reading_works(self):
+        ended = self.shell("cat /etc/passwd | head -c1 | wc -c; python3 -c 'import json; print(1)'; "
+                           "head -c4 /proc/self/status; echo; cat < /dev/null", **self.rules())
+        self.assertEqual(ended.out, "1\n1\nName\n", ended.inner_err)

@@ -1,0 +1,138 @@
+"""The host's own tree, read-only, with the places of the policy in it."""
+import os
+import socket
+import stat
+
+import cell
+
+
+class View(cell.FilesCase):
+    def test_host_is_seen_at_its_own_paths_and_not_written(self):
+        self.write("seen", text="as it is\n")
+        ended = self.shell(f"pwd; cat {self.path('seen')}; touch {self.path('new')} /etc/new-name")
+        self.assertEqual(ended.out, f"{self.project}\nas it is\n")
+        self.assertIn("Read-only file system", ended.inner_err)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+    def test_writes_go_through_at_once_and_what_the_host_changes_is_seen(self):
+        ended = self.shell("echo made > made; cat later || true; mkdir sub; echo in > sub/file")
+        self.assertEqual(ended.code, 0, ended.inner_err)
+        with open(os.path.join(self.project, "sub", "file"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "in\n")
+        info = os.stat(os.path.join(self.project, "made"))
+        self.assertEqual(info.st_uid, cell.USER if cell.IDENTITY == "user" else 0)
+        self.write("project", "made", text="changed\n")
+        self.assertEqual(self.shell("cat made").out, "changed\n")
+
+    def test_looking_into_a_denied_folder_is_told(self):
+        self.write("project", "secret", "key")
+        folder = self.project + "/secret"
+        told = self.shell("ls secret", deny_read=[folder]).denials
+        self.assertEqual([one["resource"] for one in told], [folder])
+        self.assertEqual(self.shell("stat secret", deny_read=[folder]).denials, [])
+
+    def test_denied_folder_is_empty_and_not_writable(self):
+        self.write("project", "secret", "key")
+        ended = self.shell("ls -A secret; echo x > secret/x; cat secret/key",
+                           deny_read=[self.project + "/secret"])
+        self.assertEqual(ended.out, "")
+        self.assertIn("Read-only file system", ended.inner_err)
+        self.assertIn("No such file", ended.inner_err)
+        self.assertEqual(self.shell("cat secret/key").out, "text\n")  # it is there to be read
+
+    def test_denied_file_can_not_be_opened_and_that_is_told(self):
+        self.write("project", "secret")
+        path = os.path.join(self.project, "secret")
+        ended = self.shell("cat secret; echo x >> secret; ln secret other; mv secret other",
+                           deny_read=[path])
+        self.assertEqual(ended.out, "")
+        self.assertEqual(ended.inner_err.count("Permission denied"), 4)
+        self.assertIn(path, [one["resource"] for one in ended.denials if "file-read" in one["rule"]])
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "text\n")
+        self.write("secret")
+        self.assertEqual(self.shell(f"cat {self.path('secret')}").out, "text\n")
+
+    def test_most_specific_read_rule_wins(self):
+        self.write("home", "shown", "file", text="shown\n")
+        self.write("home", "shown", "not", "file", text="hidden\n")
+        self.write("home", "other", text="hidden\n")
+        home = self.path("home")
+        ended = self.shell(f"cd {home}; cat shown/file; cat shown/not/file other; ls -A . shown/not",
+                           deny_read=[home, home + "/shown/not"], allow_read=[home + "/shown"])
+        self.assertEqual(ended.out, "shown\n.:\nshown\n\nshown/not:\n")
+
+    def test_denied_write_inside_a_writable_folder_holds(self):
+        self.write("project", "cfg")
+        self.write("project", "dir", "file")
+        rules = {"deny_write": [self.project + "/cfg", self.project + "/dir"]}
+        ended = self.shell("echo x >> cfg; echo x >> dir/file; echo x > dir/new; rm -f cfg dir/file;"
+                           "mv dir elsewhere; chmod 777 cfg; cat cfg dir/file", **rules)
+        self.assertEqual(ended.out, "text\ntext\n")
+        self.assertEqual(os.listdir(os.path.join(self.project, "dir")), ["file"])
+        self.assertEqual(self.shell("echo x >> cfg && echo x > dir/new && echo well").out, "well\n")
+
+    def test_missing_writable_path_is_skipped_with_a_note(self):
+        ended = self.shell("echo x > file && cat file",
+                           allow_write=[self.project, self.path("absent")])
+        self.assertEqual(ended.out, "x\n")
+        self.assertIn("absent does not exist: skipped", ended.err)
+
+    def test_private_folder_is_empty_writable_and_nobody_elses(self):
+        self.write("private", "of-the-host")
+        ended = self.shell(f"ls -A {self.path('private')}; echo x > {self.path('private')}/mine;"
+                           f"ls -A {self.path('private')}", private=[self.path("private")])
+        self.assertEqual(ended.out, "mine\n")
+        self.assertEqual(os.listdir(self.path("private")), ["of-the-host"])
+
+    def test_program_holds_no_capability_and_sees_no_process_of_the_host(self):
+        ended = self.shell("grep CapEff /proc/self/status; ls /proc | grep -c '^[0-9]'; "
+                           "cat /proc/1/environ; echo x > /proc/sys/kernel/hostname")
+        self.assertIn("CapEff:\t0000000000000000", ended.out)
+        self.assertLess(int(ended.out.split()[-1]), 12)
+        self.assertEqual(ended.inner_err.count("denied") + ended.inner_err.count("Read-only"), 2)
+
+    def test_devices_are_the_cells_own(self):
+        ended = self.shell("echo x > /dev/null && head -c2 /dev/zero | wc -c; ls /dev; touch /dev/x;"
+                           "echo s > /dev/shm/s && cat /dev/shm/s")
+        self.assertTrue(ended.out.startswith("2\n"))
+        self.assertTrue(ended.out.endswith("s\n"))
+        self.assertNotIn("vda", ended.out)
+        self.assertIn("Read-only", ended.inner_err)
+
+
+class Sockets(cell.FilesCase):
+    CLIENT = ("import socket,sys\ns=socket.socket(socket.AF_UNIX)\n"
+              "try:\n s.connect(sys.argv[1]); print('connected')\n"
+              "except OSError as e: print(e.errno)")
+
+    def host_socket(self, path):
+        server = socket.socket(socket.AF_UNIX)
+        self.addCleanup(server.close)
+        server.bind(path)
+        os.chmod(path, stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO)
+        server.listen()
+        return server
+
+    def test_T43_socket_of_the_host_is_refused_and_told(self):
+        self.host_socket(os.path.join(self.project, "host.sock"))
+        argv = [cell.PYTHON, "-c", self.CLIENT, os.path.join(self.project, "host.sock")]
+        ended = self.run_cell(argv)
+        self.assertEqual(ended.out, "13\n")
+        self.assertTrue(any("unix-socket" in one["rule"] for one in ended.denials))
+
+    def test_socket_of_the_cell_is_reached(self):
+        ended = self.python("import socket\n"
+                            "s=socket.socket(socket.AF_UNIX); s.bind('own.sock'); s.listen()\n"
+                            "c=socket.socket(socket.AF_UNIX); c.connect('own.sock')\n"
+                            "a,_=s.accept(); c.send(b'hello'); print(a.recv(9).decode())\n"
+                            "t=socket.socket(); t.bind(('127.0.0.1',0)); t.listen()\n"
+                            "socket.create_connection(t.getsockname()); print('tcp')")
+        self.assertEqual(ended.out, "hello\ntcp\n", ended.inner_err)
+
+    def test_T43_datagram_sockets_that_could_name_any_address_are_refused(self):
+        ended = self.python("import socket\n"
+                            "for make in (socket.socket, socket.socketpair):\n"
+                            " try: make(socket.AF_UNIX, socket.SOCK_DGRAM); print('made')\n"
+                            " except OSError as e: print(e.errno)")
+        self.assertEqual(ended.out, "13\n13\n")
