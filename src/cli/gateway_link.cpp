@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,7 +17,10 @@
 #include "base/text.h"
 #include "cli/gateway_setup.h"
 #include "cli/output.h"
+#include "gateway/handed_sockets.h"
+#include "gateway/live_rules.h"
 #include "policy/network.h"
+#include "rules/host_set.h"
 #include "sys/monotonic.h"
 
 namespace caisson {
@@ -82,16 +86,21 @@ Result<RuleTexts> rules_in(std::string_view line) {
   return texts;
 }
 
-std::string rules_json(const RuleTexts& rules) {
-  auto list = [](const std::vector<std::string>& texts) {
-    json::array out;
-    for (const std::string& text : texts) out.push_back(json::value(text));
-    return out;
-  };
-  return json::serialize(json::object{{"allow", list(rules.allow)},
-                                      {"deny", list(rules.deny)},
-                                      {"requests", list(rules.requests)},
-                                      {"denied_addresses", list(rules.denied_addresses)}});
+// One send, with the descriptor in it on its first byte.
+ssize_t send_some(int socket, std::string_view bytes, int descriptor) {
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof descriptor)] = {};
+  iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+  msghdr message{.msg_iov = &piece, .msg_iovlen = 1};
+  if (descriptor >= 0) {
+    message.msg_control = room;
+    message.msg_controllen = sizeof room;
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+    ::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace
@@ -102,6 +111,8 @@ Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, const ProcessS
   std::unique_ptr<GatewayLink> link(new GatewayLink);
   link->talk_ = std::move(talk);
   link->network_ = job.policy.network;
+  TRY(link->hold_proxy(job.policy.network));
+  for (const std::string& warning : setup.warnings) link->talk_.say(warning);
   GatewayStart start;
   start.run = [&setup](int control, int cell) {
     for (UniqueFd& listener : setup.listeners) listener.release();  // the gateway's from here on
@@ -115,7 +126,7 @@ Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, const ProcessS
   link->process_.emplace(TRY(GatewayProcess::start(std::move(start))));
   wipe_secrets(setup.config, job);
   std::string ca = job.policy.network.ends_tls() ? TRY(link->await_certificate()) : "";
-  job.facts.gateway = facts_for_cell(setup.config, ca);
+  job.facts.gateway = facts_for_cell(setup, ca, job.policy);
   return link;
 }
 
@@ -175,6 +186,7 @@ void GatewayLink::watch(Supervision& how) {
 void GatewayLink::take(const ControlFrame& frame) {
   if (frame.type == static_cast<char>(ControlType::kDenial)) take_denial(frame.body);
   if (frame.type == static_cast<char>(ControlType::kUsage)) take_usage(frame.body);
+  if (frame.type == static_cast<char>(ControlType::kWantProxy)) give_proxy(frame.body);
 }
 
 // A caller who doesn't read must not hold up the loop that keeps the cell's time limit: a line that
@@ -240,11 +252,11 @@ bool GatewayLink::read_rules() {
 
 // Bounded: a gateway that doesn't read must not hold up the loop either. Half a frame can't be
 // taken back, so then there is no gateway any more, and the cell reaches nothing.
-void GatewayLink::send(const std::string& frame) {
+void GatewayLink::send(const std::string& frame, int descriptor) {
   uint64_t deadline = monotonic_ns() + uint64_t{kSendMs} * 1000000u;
   for (size_t sent = 0; sent < frame.size();) {
-    ssize_t now = ::send(process_->control(), frame.data() + sent, frame.size() - sent,
-                         MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t now = send_some(process_->control(), std::string_view(frame).substr(sent),
+                            sent == 0 ? descriptor : -1);
     if (now > 0) {
       sent += static_cast<size_t>(now);
       continue;
@@ -258,17 +270,51 @@ void GatewayLink::send(const std::string& frame) {
   }
 }
 
-// A line that is no set of rules changes nothing. Hosts of secrets stay allowed, as they were at
-// the start.
+// The gateway asks for no address: there is one socket, and the policy names it.
+void GatewayLink::give_proxy(const std::string& question) {
+  std::optional<uint32_t> number = parse_handed_question(question);
+  if (!number || over_) return;
+  UniqueFd fd = proxy_ ? proxy_->connect() : UniqueFd();
+  HandedAnswer answer{*number, static_cast<bool>(fd)};
+  send(control_frame(ControlType::kProxy, handed_answer(answer)), fd ? fd.get() : -1);
+}
+
+Result<void> GatewayLink::hold_proxy(const NetworkPolicy& network) {
+  const std::optional<MitmProxy>& mitm = network.details.mitm;
+  if (!mitm || (proxy_ && proxy_->path() == mitm->socket_path)) return {};
+  proxy_.emplace(TRY(ProxySocket::hold(mitm->socket_path)));
+  return {};
+}
+
+// Hosts of secrets stay allowed, as they were at the start.
+Result<LiveRules> GatewayLink::live_rules_in(std::string_view line) {
+  LiveRules live = live_rules_of(network_);
+  if (talk_.network_of_line) {
+    NetworkPolicy network = TRY(talk_.network_of_line(line));
+    live = live_rules_of(network);
+    TRY(Rules::make(live.rules));
+    TRY(hold_proxy(network));
+  } else {
+    live.rules = TRY(rules_in(line));
+  }
+  allow_hosts_of_secrets(network_.secrets, live.rules.allow);
+  TRY(Rules::make(live.rules));
+  TRY(HostSet::make(live.tls_excluded));
+  TRY(HostSet::make(live.mitm_domains));
+  return live;
+}
+
+// A line that is no set of rules changes nothing.
 void GatewayLink::apply_rules(std::string_view line) {
-  Result<RuleTexts> texts = rules_in(line);
-  if (texts) allow_hosts_of_secrets(network_.secrets, texts->allow);
-  Result<Rules> rules = texts ? Rules::make(*texts) : Result<Rules>(texts.error());
-  if (!rules) {
-    talk_.say(fmt::format("--control-fd: {}: the rules stay as they were", rules.error().what));
+  Result<LiveRules> live = live_rules_in(line);
+  if (!live) {
+    talk_.say(fmt::format("--control-fd: {}: the rules stay as they were", live.error().what));
     return;
   }
-  if (!over_) send(control_frame(ControlType::kRules, rules_json(*texts)));
+  std::string frame = live_rules_json(*live);
+  if (frame.size() > kMaxControlFrame)
+    return talk_.say("--control-fd: more rules than fit: the rules stay as they were");
+  if (!over_) send(control_frame(ControlType::kRules, frame));
 }
 
 void GatewayLink::finish(Outcome& outcome) {

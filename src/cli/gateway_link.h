@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/gateway_proxy_socket.h"
 #include "cli/job.h"
 #include "gateway/control_frames.h"
+#include "gateway/gateway.h"
 #include "launch/gateway_process.h"
 #include "launch/supervise.h"
 
@@ -20,6 +22,9 @@ struct GatewayTalk {
   int rules_fd = -1;    // --control-fd: each line a whole new set of rules
   int denials_fd = -1;  // --denials-fd: each denial as a line of JSON, as it happens
   std::function<void(const std::string&)> say;
+  // Whose lines say more than rules: the network that a line asks for. Of it the gateway takes what
+  // LiveRules has. None: a line is {"allow":[…],"deny":[…],…}.
+  std::function<Result<NetworkPolicy>(std::string_view)> network_of_line;
 };
 
 class GatewayLink {
@@ -44,7 +49,10 @@ class GatewayLink {
   void take(const ControlFrame& frame);
   void take_denial(const std::string& text);
   void stream_denial(const std::string& line);
-  void send(const std::string& frame);
+  void send(const std::string& frame, int descriptor = -1);
+  void give_proxy(const std::string& question);
+  Result<LiveRules> live_rules_in(std::string_view line);
+  Result<void> hold_proxy(const NetworkPolicy& network);
   void take_usage(const std::string& text);
   bool read_rules();
   void apply_rules(std::string_view line);
@@ -52,6 +60,7 @@ class GatewayLink {
   std::optional<GatewayProcess> process_;
   GatewayTalk talk_;
   NetworkPolicy network_;
+  std::optional<ProxySocket> proxy_;
   std::string received_, rules_text_;
   bool over_ = false, told_usage_ = false;
   Outcome told_;  // denials and usage so far

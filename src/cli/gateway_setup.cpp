@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/scope_exit.h"
+#include "cli/gateway_masks.h"
 #include "gateway/ca_bundle.h"
 #include "gateway/placeholder.h"
 #include "host/probe.h"
@@ -104,6 +105,67 @@ std::string host_bundle(std::vector<std::string>* present = nullptr) {
   return text;
 }
 
+void wipe_variable(const std::string& name, Job& job) {
+  auto found = job.caller.environment.find(name);
+  if (found != job.caller.environment.end())
+    ::explicit_bzero(found->second.data(), found->second.size());
+  if (char* value = ::getenv(name.c_str())) ::explicit_bzero(value, ::strlen(value));
+}
+
+void choose_proxies(const Job& job, GatewayConfig& config) {
+  const NetworkDetails& details = job.policy.network.details;
+  config.http_proxy_port = details.http_proxy_port;
+  config.socks_proxy_port = details.socks_proxy_port;
+  if (const auto& parent = details.parent_proxy) {
+    config.upstream_http_proxy = parent->http;
+    config.upstream_https_proxy = parent->https;
+    config.no_proxy = parent->no_proxy;
+    return;
+  }
+  config.upstream_http_proxy = either_case(job, "HTTP_PROXY", "http_proxy");
+  config.upstream_https_proxy = either_case(job, "HTTPS_PROXY", "https_proxy");
+  config.no_proxy = either_case(job, "NO_PROXY", "no_proxy");
+}
+
+Result<std::string> read_pem(const std::string& path) {
+  std::optional<std::string> text = RealHostFiles().read(path, kMostSystemText);
+  if (!text)
+    return Error::plain(fmt::format("cannot read {}", path), "a PEM file that you may read");
+  return std::move(*text);
+}
+
+Result<void> add_tls_ending(const TlsEnding& ending, GatewaySetup& setup) {
+  setup.config.ends_all_tls = true;
+  if (!ending.certificate_path.empty()) {
+    setup.config.ca_certificate = TRY(read_pem(ending.certificate_path));
+    setup.config.ca_key = TRY(read_pem(ending.key_path));
+    // Whoever has it could be every host to this cell and to others that trust the authority.
+    setup.files.push_back({ending.key_path, ""});
+  }
+  for (const std::string& path : ending.extra_ca_paths)
+    setup.extra_authorities += TRY(read_pem(path)) + "\n";
+  return {};
+}
+
+Result<void> add_details(const Job& job, GatewaySetup& setup) {
+  const NetworkDetails& details = job.policy.network.details;
+  GatewayConfig& config = setup.config;
+  config.live = live_rules_of(job.policy.network);
+  config.strip_response_headers = details.strip_response_headers;
+  config.refuse_opaque_tunnels = details.refuse_opaque_tunnels;
+  config.require_host_match = details.require_host_match;
+  config.secrets_in_clear = details.secrets_in_clear;
+  if (details.end_tls) TRY(add_tls_ending(*details.end_tls, setup));
+  if (details.masks.empty()) return {};
+  Masks masks = TRY(make_masks(details, job.caller, RealHostFiles()));
+  for (Secret& secret : masks.secrets) config.secrets.push_back(std::move(secret));
+  config.aws_keys = std::move(masks.aws_keys);
+  for (auto& variable : masks.variables) setup.variables.push_back(std::move(variable));
+  for (MaskedFile& file : masks.files) setup.files.push_back(std::move(file));
+  setup.warnings = std::move(masks.warnings);
+  return {};
+}
+
 }  // namespace
 
 Result<GatewaySetup> set_up_gateway(const Job& job) {
@@ -125,37 +187,51 @@ Result<GatewaySetup> set_up_gateway(const Job& job) {
   config.resolv_conf = files.read("/etc/resolv.conf", kMostSystemText).value_or("");
   config.hosts_file = files.read("/etc/hosts", kMostSystemText).value_or("");
   config.own_addresses = own_addresses();
-  config.upstream_http_proxy = either_case(job, "HTTP_PROXY", "http_proxy");
-  config.upstream_https_proxy = either_case(job, "HTTPS_PROXY", "https_proxy");
-  config.no_proxy = either_case(job, "NO_PROXY", "no_proxy");
+  choose_proxies(job, config);
   config.secrets = TRY(read_secrets(job));
-  if (network.ends_tls()) config.ca_bundle = host_bundle();
+  for (const Secret& secret : config.secrets)
+    setup.variables.emplace_back(secret.name, secret.placeholder);
+  TRY(add_details(job, setup));
+  if (network.ends_tls()) config.ca_bundle = host_bundle() + "\n" + setup.extra_authorities;
   return setup;
 }
 
-GatewayFacts facts_for_cell(const GatewayConfig& config, const std::string& ca_pem) {
+LiveRules live_rules_of(const NetworkPolicy& network) {
+  LiveRules live{.rules = network.rules, .aws_signing = network.details.aws_signing};
+  if (network.details.mitm) live.mitm_domains = network.details.mitm->domains;
+  if (const auto& ending = network.details.end_tls) {
+    live.tls_excluded = ending->exclude;
+    live.max_tunnels = ending->max_tunnels;
+    live.handshake_ms = ending->handshake_ms;
+  }
+  return live;
+}
+
+GatewayFacts facts_for_cell(const GatewaySetup& setup, const std::string& ca_pem,
+                            const Policy& policy) {
   GatewayFacts facts;
-  for (const Secret& secret : config.secrets)
-    facts.variables.emplace_back(secret.name, secret.placeholder);
+  facts.variables = setup.variables;
+  facts.masked_files = setup.files;
   if (ca_pem.empty()) return facts;
   facts.ca_pem = ca_pem;
-  facts.ca_bundle_pem = compose_ca_bundle(host_bundle(&facts.covered_bundles), ca_pem);
+  std::string authorities = host_bundle(&facts.covered_bundles);
+  facts.ca_bundle_pem = compose_ca_bundle(authorities + "\n" + setup.extra_authorities, ca_pem);
+  std::string bundle = "/etc/caisson/ca-bundle.pem", own = "/etc/caisson/cell-ca.pem";
+  // The host's own tree has no such folder; its bundle is covered, and has all of them in it.
+  if (policy.file_rules.host_view && !facts.covered_bundles.empty())
+    bundle = own = facts.covered_bundles.front();
   for (const CaVariable& variable : kCaVariables)
-    facts.variables.emplace_back(std::string(variable.name), variable.file == CaFile::kBundle
-                                                                 ? "/etc/caisson/ca-bundle.pem"
-                                                                 : "/etc/caisson/cell-ca.pem");
+    facts.variables.emplace_back(variable.name, variable.file == CaFile::kBundle ? bundle : own);
   return facts;
 }
 
 void wipe_secrets(GatewayConfig& config, Job& job) {
   for (Secret& secret : config.secrets) ::explicit_bzero(secret.value.data(), secret.value.size());
-  for (const SecretSpec& spec : job.policy.network.secrets) {
-    if (spec.source != SecretSource::kEnvironment) continue;
-    auto found = job.caller.environment.find(spec.from);
-    if (found != job.caller.environment.end())
-      ::explicit_bzero(found->second.data(), found->second.size());
-    if (char* value = ::getenv(spec.from.c_str())) ::explicit_bzero(value, ::strlen(value));
-  }
+  ::explicit_bzero(config.ca_key.data(), config.ca_key.size());
+  for (const SecretSpec& spec : job.policy.network.secrets)
+    if (spec.source == SecretSource::kEnvironment) wipe_variable(spec.from, job);
+  for (const MaskSpec& spec : job.policy.network.details.masks)
+    if (spec.source == SecretSource::kEnvironment) wipe_variable(spec.from, job);
 }
 
 }  // namespace caisson

@@ -11,11 +11,18 @@ namespace caisson {
 struct GatewaySetup {
   GatewayConfig config;
   std::vector<UniqueFd> listeners;  // of published ports; the config has their numbers
+  std::vector<std::pair<std::string, std::string>> variables;  // of masked credentials
+  std::vector<MaskedFile> files;
+  std::string extra_authorities;      // PEM
+  std::vector<std::string> warnings;  // for a person
 };
 
 Result<GatewaySetup> set_up_gateway(const Job& job);
 // The variables of the cell: a placeholder for each secret, and where its authorities are.
-GatewayFacts facts_for_cell(const GatewayConfig& config, const std::string& ca_pem);
+GatewayFacts facts_for_cell(const GatewaySetup& setup, const std::string& ca_pem,
+                            const Policy& policy);
+// What of a policy a running gateway can be told anew.
+LiveRules live_rules_of(const NetworkPolicy& network);
 // Of the secrets' values nothing is left in this process, its environment included.
 void wipe_secrets(GatewayConfig& config, Job& job);
 

@@ -2,6 +2,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 #include "base/late_data.h"
 #include "gateway/cell_ca_certificate.h"
@@ -38,8 +39,20 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_size,
   return SSL_TLSEXT_ERR_OK;
 }
 
+using Bio = std::unique_ptr<BIO, OpensslFree<BIO, BIO_free_all>>;
+
+Bio memory_of(std::string_view text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+Result<void> start_openssl() {
+  ready_late_data();
+  if (OPENSSL_init_ssl(kOpensslOptions, nullptr) != 1) return openssl_error("start OpenSSL");
+  return {};
+}
+
 std::string pem_of(X509* certificate) {
-  std::unique_ptr<BIO, OpensslFree<BIO, BIO_free_all>> memory(BIO_new(BIO_s_mem()));
+  Bio memory(BIO_new(BIO_s_mem()));
   if (!memory || PEM_write_bio_X509(memory.get(), certificate) != 1) return {};
   char* text = nullptr;
   long size = BIO_get_mem_data(memory.get(), &text);
@@ -64,15 +77,38 @@ SslContext server_context(CellCa::Protocols protocols) {
 }  // namespace
 
 Result<CellCa> CellCa::make() {
-  ready_late_data();
-  if (OPENSSL_init_ssl(kOpensslOptions, nullptr) != 1) return openssl_error("start OpenSSL");
+  TRY(start_openssl());
   CellCa ca;
   ca.key_ = TRY(make_key());
-  ca.leaf_key_ = TRY(make_key());
   ca.certificate_ = TRY(make_authority(ca.key_.get()));
-  ca.pem_ = pem_of(ca.certificate_.get());
-  if (ca.pem_.empty()) return openssl_error("write the cell's CA certificate");
+  TRY(ca.finish());
   return ca;
+}
+
+Result<CellCa> CellCa::from_pem(std::string_view certificate, std::string_view key) {
+  TRY(start_openssl());
+  CellCa ca;
+  Bio certificate_text = memory_of(certificate), key_text = memory_of(key);
+  ca.certificate_.reset(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));
+  if (!ca.certificate_) return openssl_error("read the authority's certificate");
+  // A key with a pass phrase: none is asked for, since nobody is there to answer.
+  ca.key_.reset(PEM_read_bio_PrivateKey(
+      key_text.get(), nullptr, [](char*, int, int, void*) { return -1; }, nullptr));
+  if (!ca.key_) return openssl_error("read the authority's key");
+  if (X509_check_private_key(ca.certificate_.get(), ca.key_.get()) != 1)
+    return openssl_error("the authority's key is not the one of its certificate");
+  if (X509_check_ca(ca.certificate_.get()) != 1)
+    return Error::plain("the authority's certificate may sign no others",
+                        "one with CA:TRUE among its basic constraints");
+  TRY(ca.finish());
+  return ca;
+}
+
+Result<void> CellCa::finish() {
+  leaf_key_ = TRY(make_key());
+  pem_ = pem_of(certificate_.get());
+  if (pem_.empty()) return openssl_error("write the cell's CA certificate");
+  return {};
 }
 
 Result<TlsConnection> CellCa::server(const Host& host, Protocols protocols) {

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/result.h"
@@ -31,6 +32,9 @@ class CellCa {
   enum class Protocols { kHttp2AndHttp1, kHttp1 };
 
   static Result<CellCa> make();
+  // An authority that somebody has already, with its key. Refused: a key that isn't its own, a
+  // certificate that signs no others.
+  static Result<CellCa> from_pem(std::string_view certificate, std::string_view key);
 
   const std::string& ca_pem() const { return pem_; }
   // The server's side of one connection, ready for its BIOs and SSL_do_handshake, with a
@@ -46,6 +50,7 @@ class CellCa {
   };
 
   CellCa() = default;
+  Result<void> finish();  // with certificate_ and key_ set
   Result<X509*> leaf(const Host& host);
   Result<SSL_CTX*> context(Protocols protocols);
 

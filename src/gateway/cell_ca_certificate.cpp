@@ -102,7 +102,9 @@ OctetString key_id(X509* certificate) {
 bool add_authority_id(X509* certificate, X509* authority) {
   AuthorityKeyId id(AUTHORITY_KEYID_new());
   if (!id) return false;
-  id->keyid = key_id(authority).release();
+  // An authority of somebody's own has named its key by its own rule.
+  const ASN1_OCTET_STRING* named = X509_get0_subject_key_id(authority);
+  id->keyid = named ? ASN1_OCTET_STRING_dup(named) : key_id(authority).release();
   return id->keyid && add(certificate, NID_authority_key_identifier, id.get(), Critical::kNo);
 }
 

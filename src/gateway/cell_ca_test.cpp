@@ -6,6 +6,7 @@
 
 #include <ctime>
 
+#include "gateway/cell_ca_certificate.h"
 #include "gateway/secret_examples.h"
 
 namespace caisson {
@@ -209,6 +210,42 @@ TEST(CellCa, OldProtocolsAndSessionTicketsAreOff) {
   EXPECT_FALSE(old.shakes_hands_with(server.get()));
   EXPECT_TRUE(SSL_get_options(server.get()) & SSL_OP_NO_TICKET);
   EXPECT_EQ(SSL_get_max_early_data(server.get()), 0u);
+}
+
+std::string pem_of(EVP_PKEY* key) {
+  std::unique_ptr<BIO, OpensslFree<BIO, BIO_free_all>> memory(BIO_new(BIO_s_mem()));
+  PEM_write_bio_PrivateKey(memory.get(), key, nullptr, nullptr, 0, nullptr, nullptr);
+  char* text = nullptr;
+  long size = BIO_get_mem_data(memory.get(), &text);
+  return {text, static_cast<size_t>(size)};
+}
+
+TEST(CellCa, AuthorityOfSomebodysOwnSigns) {
+  CellCa other = std::move(CellCa::make()).value();  // OpenSSL is started
+  PrivateKey key(EVP_RSA_gen(2048));
+  Certificate certificate = std::move(make_authority(key.get())).value();
+  std::unique_ptr<BIO, OpensslFree<BIO, BIO_free_all>> memory(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(memory.get(), certificate.get());
+  char* text = nullptr;
+  long size = BIO_get_mem_data(memory.get(), &text);
+  std::string pem(text, static_cast<size_t>(size));
+
+  Result<CellCa> ca = CellCa::from_pem(pem, pem_of(key.get()));
+  ASSERT_TRUE(ca.ok()) << ca.error().what;
+  EXPECT_EQ(ca->ca_pem(), pem);
+  TlsConnection server = std::move(ca->server(host("a.test"))).value();
+  EXPECT_TRUE(Client(pem, host("a.test")).shakes_hands_with(server.get()));
+
+  PrivateKey stranger(EVP_RSA_gen(2048));
+  EXPECT_FALSE(CellCa::from_pem(pem, pem_of(stranger.get())).ok());
+  EXPECT_FALSE(CellCa::from_pem("nonsense", pem_of(key.get())).ok());
+  EXPECT_FALSE(CellCa::from_pem(pem, "nonsense").ok());
+  Issuer issuer{certificate.get(), key.get()};
+  Certificate leaf = std::move(make_leaf_certificate(host("a.test"), key.get(), issuer)).value();
+  memory.reset(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(memory.get(), leaf.get());
+  size = BIO_get_mem_data(memory.get(), &text);
+  EXPECT_FALSE(CellCa::from_pem({text, static_cast<size_t>(size)}, pem_of(key.get())).ok());
 }
 
 }  // namespace

@@ -1,42 +1,66 @@
 #include "gateway/control.h"
 
+#include <sys/socket.h>
+
 #include <array>
-#include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cerrno>
+#include <cstring>
+#include <deque>
 
 #include "gateway/control_frames.h"
+#include "gateway/live_rules.h"
 
 namespace caisson {
 namespace {
 
-Result<void> take_list(const boost::json::object& object, std::string_view key,
-                       std::vector<std::string>& list) {
-  const boost::json::value* value = object.if_contains(key);
-  if (!value) return {};
-  const boost::json::array* array = value->if_array();
-  if (!array) return Error::plain("a list of rules that is no list");
-  for (const boost::json::value& each : *array) {
-    const boost::json::string* text = each.if_string();
-    if (!text) return Error::plain("a rule that is no text");
-    list.emplace_back(text->data(), text->size());
-  }
-  return {};
-}
+constexpr size_t kMaxHanded = 64;  // descriptors that came before their frames
+
+using Descriptors = std::deque<UniqueFd>;
 
 Result<void> take_rules(Core& core, std::string_view json) {
-  core.rules = TRY(Rules::make(TRY(parse_rule_texts(json))));
-  return {};
+  return core.take(TRY(parse_live_rules(json)));
+}
+
+UniqueFd next_of(Descriptors& descriptors) {
+  if (descriptors.empty()) return UniqueFd();
+  UniqueFd fd = std::move(descriptors.front());
+  descriptors.pop_front();
+  return fd;
+}
+
+// Bytes, and descriptors that came with them.
+Moved receive(int fd, std::span<uint8_t> into, Descriptors& descriptors) {
+  alignas(cmsghdr) char room[CMSG_SPACE(8 * sizeof(int))];
+  iovec bytes{into.data(), into.size()};
+  msghdr message{
+      .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+  ssize_t got = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) return {0, errno == EINTR ? EAGAIN : errno};
+  for (cmsghdr* each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
+    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
+    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
+      int one;
+      std::memcpy(&one, reinterpret_cast<const char*>(each) + at, sizeof one);
+      UniqueFd owned(one);
+      if (descriptors.size() < kMaxHanded) descriptors.push_back(std::move(owned));
+    }
+  }
+  return {static_cast<size_t>(got), 0};
 }
 
 // False: it is over.
-bool obey(Core& core, const ControlFrame& frame) {
+bool obey(Core& core, const ControlFrame& frame, Descriptors& descriptors) {
   switch (static_cast<ControlType>(frame.type)) {
     case ControlType::kRules:
       // Rules that can't be read change nothing: the old ones stay.
       if (auto taken = take_rules(core, frame.body); !taken.ok())
         core.control.send(ControlType::kFailed, taken.error().what);
+      return true;
+    case ControlType::kProxy:
+      if (std::optional<HandedAnswer> told = parse_handed_answer(frame.body))
+        core.handed.take(told->number, told->with_socket ? next_of(descriptors) : UniqueFd());
       return true;
     case ControlType::kEnd:
       core.denials.tell_counts();
@@ -50,21 +74,6 @@ bool obey(Core& core, const ControlFrame& frame) {
 
 }  // namespace
 
-Result<RuleTexts> parse_rule_texts(std::string_view json) {
-  boost::system::error_code failed;
-  boost::json::parse_options options;
-  options.max_depth = 4;
-  boost::json::value value = boost::json::parse({json.data(), json.size()}, failed, {}, options);
-  if (failed || !value.is_object()) return Error::plain("rules that are no JSON object");
-  RuleTexts texts;
-  const boost::json::object& object = value.get_object();
-  TRY(take_list(object, "allow", texts.allow));
-  TRY(take_list(object, "deny", texts.deny));
-  TRY(take_list(object, "requests", texts.requests));
-  TRY(take_list(object, "denied_addresses", texts.denied_addresses));
-  return texts;
-}
-
 std::string usage_json(const Core& core) {
   boost::json::object usage;
   usage["connections"] = core.traffic.connections;
@@ -76,9 +85,10 @@ std::string usage_json(const Core& core) {
 
 Task<> serve_control(Core& core, Socket control) {
   std::string received;
+  Descriptors descriptors;
   std::array<uint8_t, 4096> chunk;
   for (bool over = false; !over;) {
-    Moved got = control.try_read(chunk);
+    Moved got = receive(control.fd(), chunk, descriptors);
     if (got.would_block()) {
       over = co_await control.readable() != 0;
       continue;
@@ -89,7 +99,7 @@ Task<> serve_control(Core& core, Socket control) {
     while (!over) {
       auto frame = take_control_frame(received, broken);
       if (!frame) break;
-      over = !obey(core, *frame);
+      over = !obey(core, *frame, descriptors);
     }
     over = over || broken;
   }

@@ -11,7 +11,6 @@ namespace caisson {
 // Serves the supervisor until it is gone or says that it is over; then stops the loop.
 Task<> serve_control(Core& core, Socket control);
 
-Result<RuleTexts> parse_rule_texts(std::string_view json);
 std::string usage_json(const Core& core);
 
 }  // namespace caisson

@@ -19,8 +19,10 @@ enum class ControlType : char {
   kFailed = 'F',       // one line: why there is no gateway
   kDenial = 'D',       // JSON {denied, rule, host, port, protocol, how_to_allow, count}
   kUsage = 'U',        // JSON {connections, up, down, denied}, last of all
+  kWantProxy = 'P',    // a number: a connection to the policy's Unix socket is asked for
   // To the gateway.
-  kRules = 'L',  // RuleTexts as JSON {allow, deny, requests, denied_addresses}
+  kRules = 'L',  // LiveRules as JSON
+  kProxy = 'S',  // that number, whether it was made, and with the frame the connection
   kEnd = 'E',    // tell the usage, and end
 };
 

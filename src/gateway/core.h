@@ -11,12 +11,14 @@
 #include "gateway/deadlines.h"
 #include "gateway/denials.h"
 #include "gateway/gateway.h"
+#include "gateway/handed_sockets.h"
 #include "gateway/pipes.h"
 #include "gateway/resolver.h"
 #include "gateway/secret.h"
-#include "loop/task.h"
 #include "gateway/traffic.h"
 #include "gateway/upstream_proxy.h"
+#include "loop/task.h"
+#include "rules/host_set.h"
 #include "rules/rules.h"
 #include "wire/fake_addresses.h"
 
@@ -31,6 +33,10 @@ struct Core {
   // Requests to it are judged one by one, or a secret is put into them: no opaque tunnel goes
   // there.
   bool must_look_inside(const Host& host, uint16_t port) const;
+  // TLS to it is ended: for the above, or since all is.
+  bool ends_tls(const Host& host, uint16_t port) const;
+  // All or nothing: rules that can't be read change nothing.
+  Result<void> take(const LiveRules& live);
 
   // Tells the supervisor.
   void deny(const Verdict& verdict, const HostPort& where, std::string_view protocol);
@@ -38,12 +44,16 @@ struct Core {
 
   GatewayConfig config;
   Rules rules;  // replaced as a whole while the cell runs: don't keep a reference over a co_await
+  HostSet tls_excluded;
   std::unique_ptr<Secrets> secrets;
-  std::optional<CellCa> ca;  // there from the start when TLS will be ended
-  SslContext upstream_tls;   // made when first needed
+  std::optional<CellCa> ca;    // there from the start when TLS will be ended
+  SslContext upstream_tls;     // made when first needed
+  uint32_t ended_tunnels = 0;  // connections whose TLS is ended now
   UpstreamProxies proxies;
+  HandedSockets handed;
   FakeAddresses fakes;
   Traffic traffic;
+  uint64_t held_bytes = 0;     // of bodies that are taken in whole
   uint64_t http2_windows = 0;  // bytes that peers of HTTP/2 may send beyond the least
   Deadlines deadlines;
   Pipes pipes;

@@ -26,7 +26,7 @@ class Deadline {
   Deadline& operator=(const Deadline&) = delete;
   ~Deadline();
 
-  void after(std::chrono::seconds time) { when_ = Clock::now() + time; }
+  void after(std::chrono::milliseconds time) { when_ = Clock::now() + time; }
   void none() { when_ = Clock::time_point::max(); }
   void watch(Socket* first, Socket* second);
   bool passed() const { return passed_; }

@@ -11,6 +11,8 @@ namespace caisson {
 namespace {
 
 constexpr size_t kMaxText = 512;
+// What scripts look for in the answer of a sandbox's proxy.
+constexpr std::string_view kBlocked = "Connection blocked by network allowlist";
 
 // A stranger's text: printable, cut, and valid UTF-8 for JSON.
 std::string told(std::string_view text) {
@@ -33,7 +35,9 @@ boost::json::object object_of(const ToldDenial& denial) {
 }  // namespace
 
 std::string denial_json(const ToldDenial& denial) {
-  return boost::json::serialize(object_of(denial));
+  boost::json::object object = object_of(denial);
+  object["message"] = kBlocked;
+  return boost::json::serialize(object);
 }
 
 void Denials::tell(const ToldDenial& denial) {

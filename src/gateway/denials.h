@@ -42,8 +42,8 @@ class Denials {
   uint64_t total_ = 0;
 };
 
-// {"denied":true,"rule":…,"host":…,"port":…,"how_to_allow":…}: what a client is told. With
-// `protocol` and `count` for the supervisor.
+// {"denied":true,"message":…,"rule":…,"host":…,"port":…,"how_to_allow":…}: what a client is told.
+// Without `message`, with `protocol` and `count`, for the supervisor.
 std::string denial_json(const ToldDenial& denial);
 
 }  // namespace caisson

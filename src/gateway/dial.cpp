@@ -86,14 +86,22 @@ Task<Dialed> dial_through_proxy(Core& core, const UpstreamProxy& proxy, const Ho
 }  // namespace
 
 Task<Dialed> dial_proxy(Core& core, const UpstreamProxy& proxy) {
+  if (proxy.kind == UpstreamProxy::Kind::kHanded) {
+    Dialed dialed{.why = "the proxy's socket takes no connection"};
+    UniqueFd fd = co_await core.handed.ask(core.loop);
+    if (!fd) co_return dialed;
+    dialed.end = DialEnd::kOk;
+    dialed.stream = std::make_unique<PlainStream>(Socket(core.loop, std::move(fd)));
+    co_return dialed;
+  }
   const HostPort& at = proxy.address;
   if (at.host.is_address())
     co_return co_await dial_address(core, Endpoint{*at.host.address, at.port});
   co_return co_await dial_name(core, at, Judged::kNo);
 }
 
-Task<Dialed> dial(Core& core, const HostPort& where) {
-  if (const UpstreamProxy* proxy = core.proxies.for_tunnel(where))
+Task<Dialed> dial(Core& core, const HostPort& where, Came came) {
+  if (const UpstreamProxy* proxy = core.proxies.for_tunnel(where, came))
     co_return co_await dial_through_proxy(core, *proxy, where);
   if (where.host.is_address())
     co_return co_await dial_address(core, Endpoint{*where.host.address, where.port});

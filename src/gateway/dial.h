@@ -28,7 +28,7 @@ struct Dialed {
 
 // The caller has asked rules.connect(). A name is resolved once; the address that was checked is
 // the address that is dialled.
-Task<Dialed> dial(Core& core, const HostPort& where);
+Task<Dialed> dial(Core& core, const HostPort& where, Came came = Came::kOtherwise);
 
 // The host's own proxy, which no rule speaks of.
 Task<Dialed> dial_proxy(Core& core, const UpstreamProxy& proxy);

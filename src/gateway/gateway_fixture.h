@@ -183,6 +183,21 @@ class RunningGateway {
               static_cast<ssize_t>(frame.size()));
   }
 
+  // The answer to one who asked for a proxy's connection.
+  void hand(const std::string& answer, int descriptor) {
+    std::string frame = control_frame(ControlType::kProxy, answer);
+    alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+    iovec bytes{frame.data(), frame.size()};
+    msghdr header{
+        .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+    if (::sendmsg(control_.get(), &header, 0) < 0) std::abort();
+  }
+
   uint16_t tcp_port = 0, udp_port = 0, dns_port = 0;
 
  private:

@@ -113,7 +113,7 @@ class Http2Relay final : public Http2Link::Listener {
   bool rewrite(Exchange2& exchange, HttpRequest& request, Verdict& verdict);
   void take_answer(int32_t upstream_id, Http2Message message);
   bool mask(Exchange2& exchange, HttpHead& answer);
-  void refuse(int32_t id, const Verdict& verdict);
+  void refuse(int32_t id, const Verdict& verdict, unsigned status = 403);
   void answer(int32_t id, unsigned status, std::string_view json);
   void data_up(int32_t id, std::string_view bytes);
   void data_down(int32_t upstream_id, std::string_view bytes);
@@ -177,9 +177,9 @@ void Http2Relay::answer(int32_t id, unsigned status, std::string_view json) {
   client_.finish(id);
 }
 
-void Http2Relay::refuse(int32_t id, const Verdict& verdict) {
+void Http2Relay::refuse(int32_t id, const Verdict& verdict, unsigned status) {
   core_.deny(verdict, where_, "http");
-  answer(id, 403, denial_json({verdict, where_.host.text(), where_.port, "http"}));
+  answer(id, status, denial_json({verdict, where_.host.text(), where_.port, "http"}));
 }
 
 void Http2Relay::take_request(int32_t id, Http2Message message) {
@@ -187,7 +187,8 @@ void Http2Relay::take_request(int32_t id, Http2Message message) {
       message.head.method == "CONNECT" || !is_request_target(message.head.target))
     return client_.reset(id, NGHTTP2_PROTOCOL_ERROR);
   PlacedRequest placed = place_request(std::move(message.head), {scheme_, where_});
-  if (placed.mismatch) return refuse(id, *placed.mismatch);
+  if (placed.mismatch)
+    return refuse(id, *placed.mismatch, core_.config.require_host_match ? 421 : 403);
   if (!placed.request) return client_.reset(id, NGHTTP2_PROTOCOL_ERROR);
   const HttpHead& head = placed.request->head;
   Verdict verdict =
@@ -261,6 +262,7 @@ void Http2Relay::take_answer(int32_t upstream_id, Http2Message message) {
   Exchange2* exchange = find(id);
   if (!exchange || exchange->answered) return;
   message.head.remove("Proxy-Authenticate");
+  strip_fields(message.head, core_.config.strip_response_headers);
   if (!mask(*exchange, message.head)) {
     upstream_.reset(upstream_id, NGHTTP2_CANCEL);
     exchange->answered = exchange->finished = true;
@@ -318,6 +320,7 @@ void Http2Relay::on_trailers(Http2Link& link, int32_t id, HttpHead trailers) {
     Exchange2* exchange = find(down);
     if (!exchange || exchange->finished) return;
     exchange->finished = true;
+    strip_fields(trailers, core_.config.strip_response_headers);
     if (exchange->mask) {
       std::string rest;
       exchange->mask->finish_body(rest);

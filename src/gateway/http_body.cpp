@@ -107,14 +107,14 @@ Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to) {
   }
 }
 
-Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from) {
+Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from, uint64_t most) {
   Gathered gathered;
   uint64_t taken = 0;
   for (;;) {
     HttpReader::Piece piece = from.piece_at_hand();
     taken += piece.bytes.size();
-    if (piece.failed || taken > kMaxGathered) {
-      gathered.end = RelayEnd::kSourceFailed;
+    if (piece.failed || taken > most) {
+      gathered.end = piece.failed ? RelayEnd::kSourceFailed : RelayEnd::kTooLarge;
       co_return gathered;
     }
     if (piece.need_more()) {
@@ -124,6 +124,8 @@ Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from) {
     relay.deadline.after(kIdleTime);
     if (!relay.core.traffic.count(relay.way, piece.bytes.size()))
       gathered.end = RelayEnd::kBudget;
+    else if (!relay.filter)
+      gathered.body += piece.bytes;
     else if (!feed(relay, piece, gathered.body))
       gathered.end = RelayEnd::kRefused;
     if (piece.last || gathered.end != RelayEnd::kDone) co_return gathered;

@@ -59,7 +59,7 @@ class BodySink {
   Framing framing_;
 };
 
-enum class RelayEnd { kDone, kSourceFailed, kTargetFailed, kBudget, kRefused };
+enum class RelayEnd { kDone, kSourceFailed, kTargetFailed, kBudget, kRefused, kTooLarge };
 
 struct BodyRelay {
   Core& core;
@@ -70,11 +70,11 @@ struct BodyRelay {
 // Everything that the sink holds, then the body. Pieces go on as soon as they come.
 Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to);
 
-// All of a body that is known to be short, rewritten.
+// All of a body, rewritten when there is a filter. One of more than `most` bytes is kTooLarge.
 struct Gathered {
   RelayEnd end = RelayEnd::kDone;
   std::string body;
 };
-Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from);
+Task<Gathered> gather_body(BodyRelay& relay, HttpReader& from, uint64_t most = kMaxGathered);
 
 }  // namespace caisson

@@ -28,6 +28,11 @@ HttpExchange::HttpExchange(Core& core, HttpReader& client, HttpUpstream& upstrea
 // Headers of one connection go, placeholders become values. False: refused.
 bool HttpExchange::rewrite_request() {
   HttpHead& head = request_.head;
+  resign_ = AwsResign::look(core_, request_);
+  if (resign_ && resign_->refusal()) {
+    refusal = resign_->refusal();
+    return false;
+  }
   strip_hop_by_hop(head);
   if (core_.secrets->empty()) return true;
   const Host& host = request_.where.host;
@@ -39,13 +44,22 @@ bool HttpExchange::rewrite_request() {
     masks_ = true;
   }
   substitution_.emplace(*core_.secrets, request_.scheme, host, port);
-  Verdict verdict = substitution_->target(head.target);
+  filter_.emplace(*substitution_);
+  return pass_placeholders(head);
+}
+
+bool HttpExchange::pass_placeholders(HttpHead& head) {
+  // What can't be signed anew and may pass on goes as the cell made it.
+  bool passes_on = resign_ && resign_->passes_on();
+  Verdict verdict{.allowed = true};
+  if (!passes_on) verdict = substitution_->target(head.target);
   for (HttpField& field : head.fields) {
     if (!verdict.allowed) break;
+    // Of a request that is signed anew this header is written anew.
+    if (resign_ && same_text(field.name, "Authorization")) continue;
     verdict = substitution_->header(field.name, field.value);
   }
   if (!verdict.allowed) refusal = verdict;
-  filter_.emplace(*substitution_);
   return verdict.allowed;
 }
 
@@ -54,6 +68,11 @@ std::optional<ExchangeEnd> HttpExchange::end_of(RelayEnd end) {
   if (end == RelayEnd::kBudget) deny_budget();
   if (end == RelayEnd::kRefused) {
     refusal = filter_->refusal();
+    return ExchangeEnd::kAnswerIt;
+  }
+  if (end == RelayEnd::kTooLarge) {
+    too_large = true;
+    failure = "the body is too large";
     return ExchangeEnd::kAnswerIt;
   }
   return ExchangeEnd::kGone;
@@ -67,21 +86,59 @@ void HttpExchange::deny_budget() {
 
 // How the body will be framed; a short one that may grow is taken in whole.
 Task<std::optional<ExchangeEnd>> HttpExchange::gather_request() {
+  if (resign_ && !resign_->passes_on()) co_return co_await gather_to_sign();
   if (!substitution_ || body_.framing == Framing::kNone) co_return std::nullopt;
   std::optional<uint64_t> length;
   if (body_.framing == Framing::kLength) length = body_.length;
   BodyPlan plan = substitution_->body_plan(length);
   if (plan == BodyPlan::kUnsized) body_ = {Framing::kChunked, 0};
   if (plan != BodyPlan::kGather) co_return std::nullopt;
-  if (request_.head.lists("Expect", "100-continue")) {
-    request_.head.remove("Expect");
-    if (co_await client_.stream().write(kContinue) != 0) co_return ExchangeEnd::kGone;
-  }
+  bool invited = co_await invite_body();
+  if (!invited) co_return ExchangeEnd::kGone;
   BodyRelay relay{core_, deadline_, Way::kUp, &*filter_};
   Gathered gathered = co_await gather_body(relay, client_);
   if (auto end = end_of(gathered.end)) co_return end;
   gathered_ = std::move(gathered.body);
   body_ = {gathered_.empty() ? Framing::kNone : Framing::kLength, gathered_.size()};
+  co_return std::nullopt;
+}
+
+// A client that waits to be told to send its body: what is taken in whole must come first.
+Task<bool> HttpExchange::invite_body() {
+  if (!request_.head.lists("Expect", "100-continue")) co_return true;
+  request_.head.remove("Expect");
+  co_return co_await client_.stream().write(kContinue) == 0;
+}
+
+// The body as the cell signed it, and then as it will be sent.
+Task<std::optional<ExchangeEnd>> HttpExchange::gather_to_sign() {
+  uint64_t most = AwsResign::kMaxBody;
+  too_large = body_.framing == Framing::kLength && body_.length > most;
+  bool unsized = body_.framing == Framing::kChunked;
+  held_.emplace(core_.held_bytes, unsized ? most : body_.length);
+  if (too_large || (body_.framing != Framing::kNone && !held_->granted())) {
+    failure = too_large ? "a body to be signed has 64 MiB at most"
+                        : "too many bodies wait to be signed at once";
+    too_large = true;
+    co_return ExchangeEnd::kAnswerIt;
+  }
+  Gathered sent;
+  if (body_.framing != Framing::kNone) {
+    bool invited = co_await invite_body();
+    if (!invited) co_return ExchangeEnd::kGone;
+    BodyRelay relay{core_, deadline_, Way::kUp, nullptr};
+    sent = co_await gather_body(relay, client_, most);
+    if (auto end = end_of(sent.end)) co_return end;
+  }
+  Verdict verdict = resign_->check(sent.body);
+  if (verdict.allowed && !(filter_->feed(sent.body, gathered_) && filter_->finish(gathered_)))
+    verdict = filter_->refusal();
+  if (!verdict.allowed) {
+    refusal = verdict;
+    co_return ExchangeEnd::kAnswerIt;
+  }
+  body_ = {gathered_.empty() ? Framing::kNone : Framing::kLength, gathered_.size()};
+  resign_->sign(request_.head, host_header(request_.where, request_.scheme), gathered_);
   co_return std::nullopt;
 }
 
@@ -199,10 +256,15 @@ Task<ExchangeEnd> HttpExchange::read_answers() {
 
 Task<bool> HttpExchange::pass_interim(HttpHead answer) {
   if (client_minor_ == 0) co_return true;  // it doesn't know of such answers
-  strip_hop_by_hop(answer);
+  strip_answer(answer);
   mask_head(answer);
   std::string text = response_text(answer, {}, nullptr, Afterwards::kKeepAlive, client_minor_);
   co_return co_await client_.stream().write(text) == 0;
+}
+
+void HttpExchange::strip_answer(HttpHead& answer) const {
+  strip_hop_by_hop(answer);
+  strip_fields(answer, core_.config.strip_response_headers);
 }
 
 // False: it can't be read, and might tell the secret.
@@ -225,7 +287,7 @@ Task<ExchangeEnd> HttpExchange::pass_answer(HttpHead answer) {
   bool host_keeps_alive = keeps_alive(answer) && body.framing != Framing::kUntilEnd;
   std::optional<std::string> told_length;
   if (const std::string* length = answer.find("Content-Length")) told_length = *length;
-  strip_hop_by_hop(answer);
+  strip_answer(answer);
   if (!mask_head(answer))
     co_return co_await failed("the host's answer is compressed, so secrets in it can't be masked");
 
@@ -263,7 +325,7 @@ Task<ExchangeEnd> HttpExchange::pass_websocket(HttpHead answer) {
   const std::string* upgrade = answer.find("Upgrade");
   if (!websocket_ || !upgrade || !same_text(*upgrade, "websocket"))
     co_return co_await failed("the host changed to a protocol that wasn't asked for");
-  strip_hop_by_hop(answer);
+  strip_answer(answer);
   mask_head(answer);
   std::string text = response_text(answer, {}, nullptr, Afterwards::kKeepAlive, client_minor_);
   text.insert(text.size() - 2, "Connection: Upgrade\r\nUpgrade: websocket\r\n");

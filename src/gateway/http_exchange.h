@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "gateway/aws_resign.h"
 #include "gateway/event.h"
+#include "gateway/held_bytes.h"
 #include "gateway/http_body.h"
 #include "gateway/http_place.h"
 #include "gateway/http_rewrite.h"
@@ -28,6 +30,7 @@ class HttpExchange {
   Task<ExchangeEnd> run();
 
   // Of kAnswerIt: one of these.
+  bool too_large = false;  // the body
   std::optional<Verdict> refusal;
   std::optional<Dialed> dial_failure;
   std::string failure;  // of the upstream
@@ -36,7 +39,10 @@ class HttpExchange {
 
  private:
   bool rewrite_request();
+  bool pass_placeholders(HttpHead& head);
   Task<std::optional<ExchangeEnd>> gather_request();
+  Task<std::optional<ExchangeEnd>> gather_to_sign();
+  Task<bool> invite_body();
   Task<std::optional<ExchangeEnd>> send_request();
   void address_proxy(const UpstreamProxy& proxy);
   Task<> send_body();
@@ -45,6 +51,7 @@ class HttpExchange {
   Task<ExchangeEnd> pass_answer(HttpHead answer);
   Task<ExchangeEnd> pass_websocket(HttpHead answer);
   Task<bool> pass_interim(HttpHead answer);
+  void strip_answer(HttpHead& answer) const;
   bool mask_head(HttpHead& answer);
   Task<ExchangeEnd> failed(std::string why);
   bool may_retry() const;
@@ -62,6 +69,8 @@ class HttpExchange {
   bool websocket_;
   bool started_ = false;  // something of the answer has been sent
 
+  std::optional<AwsResign> resign_;
+  std::optional<HeldBytes> held_;
   std::optional<Substitution> substitution_;
   std::optional<SubstitutionFilter> filter_;
   std::string gathered_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/control.h"
 #include "base/text.h"
 
 namespace caisson {
@@ -49,6 +50,19 @@ void strip_hop_by_hop(HttpHead& head) {
   std::erase_if(head.fields, [&](const HttpField& field) {
     auto same = [&](std::string_view name) { return same_text(field.name, name); };
     return std::ranges::any_of(kHopByHop, same) || std::ranges::any_of(named, same);
+  });
+}
+
+void strip_fields(HttpHead& head, const std::vector<std::string>& names) {
+  if (names.empty() || !control_enabled("gateway-strip")) return;
+  auto folded = [](char c) {
+    if (c == '_' || c == '.') return '-';
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  };
+  std::erase_if(head.fields, [&](const HttpField& field) {
+    return std::ranges::any_of(names, [&](const std::string& name) {
+      return std::ranges::equal(field.name, name, {}, folded, folded);
+    });
   });
 }
 

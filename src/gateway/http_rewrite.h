@@ -13,6 +13,10 @@ namespace caisson {
 // Transfer-Encoding, Upgrade, and everything for a proxy.
 void strip_hop_by_hop(HttpHead& head);
 
+// Drops fields by name. Servers and the languages behind them read `X-User`, `x_user` and `X.User`
+// as one, so case and - _ . make no difference here.
+void strip_fields(HttpHead& head, const std::vector<std::string>& names);
+
 // A WebSocket handshake, the one upgrade that passes.
 bool asks_for_websocket(const HttpHead& request);
 

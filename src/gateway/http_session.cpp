@@ -14,6 +14,14 @@ constexpr std::chrono::seconds kHeadTime{60};  // from its first byte to its las
 constexpr std::chrono::seconds kLingerTime{2};
 constexpr uint64_t kMaxLinger = 1024 * 1024;
 
+// Before the tunnel is promised, when it is clear already that it would not be read.
+std::optional<Verdict> refuse_as_opaque(const Core& core, const HostPort& where) {
+  if (!core.config.refuse_opaque_tunnels || core.ends_tls(where.host, where.port))
+    return std::nullopt;
+  if (!control_enabled("gateway-opaque")) return std::nullopt;
+  return Verdict{false, "opaque tunnels", "TLS to this host isn't ended, so it can't be read", ""};
+}
+
 }  // namespace
 
 HttpSession::HttpSession(Core& core, Stream& client, HttpDoor door)
@@ -77,7 +85,8 @@ Task<HttpSession::Next> HttpSession::refuse_mismatch(const PlacedRequest& placed
                                                      const std::string& method) {
   core_.deny(*placed.mismatch, placed.where, "http");
   ToldDenial denial{*placed.mismatch, placed.where.host.text(), placed.where.port, "http"};
-  co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, method));
+  unsigned status = core_.config.require_host_match ? 421 : 403;
+  co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, method, status));
 }
 
 Task<HttpSession::Next> HttpSession::serve_request(HttpHead head) {
@@ -130,7 +139,8 @@ Task<HttpSession::Next> HttpSession::answer_failure(HttpExchange& exchange,
   } else if (exchange.dial_failure) {
     text = dial_answer(*exchange.dial_failure, request.head.method);
   } else {
-    text = error_answer(deadline_.passed() ? 504 : 502, exchange.failure, request.head.method);
+    unsigned status = exchange.too_large ? 413 : deadline_.passed() ? 504 : 502;
+    text = error_answer(status, exchange.failure, request.head.method);
   }
   co_return co_await answer_and_close(std::move(text));
 }
@@ -164,6 +174,11 @@ Task<HttpSession::Next> HttpSession::serve_connect(const HttpHead& head) {
   if (!verdict.allowed) {
     core_.deny(verdict, *where, "http");
     ToldDenial denial{verdict, where->host.text(), where->port, "http"};
+    co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, head.method));
+  }
+  if (std::optional<Verdict> opaque = refuse_as_opaque(core_, *where)) {
+    core_.deny(*opaque, *where, "http");
+    ToldDenial denial{*opaque, where->host.text(), where->port, "http"};
     co_return co_await answer_and_close(denial_answer(denial, Afterwards::kClose, head.method));
   }
   Dialed dialed = co_await dial(core_, *where);

@@ -36,6 +36,14 @@ bool is_placeholder(std::string_view text) {
          std::ranges::all_of(text.substr(name.size() + 1), is_hex_digit);
 }
 
+bool is_token_placeholder(std::string_view text) {
+  auto in_part = [](char c) { return is_name_character(c) || c == '-'; };
+  std::vector<std::string_view> parts = split(text, '.');
+  return parts.size() == 3 && text.size() <= kMaxSecretValue && !parts[0].empty() &&
+         !parts[1].empty() && parts[2].size() >= 2 * kPlaceholderRandom &&
+         std::ranges::all_of(parts, [&](auto part) { return std::ranges::all_of(part, in_part); });
+}
+
 const Secret* PlaceholderScan::find(const Secrets& secrets, std::string_view text) {
   auto match = secrets.placeholders().find(text);
   return match ? &secrets.all()[match->pattern] : nullptr;

@@ -16,6 +16,9 @@ inline constexpr size_t kPlaceholderRandom = 16;  // bytes, told as twice as man
 
 Result<std::string> make_placeholder(std::string_view name);  // caisson_<NAME>_<32 hex>
 bool is_placeholder(std::string_view text);                   // of that form
+// Three parts of base64url with dots between, the last one random: what stands for a JSON Web
+// Token.
+bool is_token_placeholder(std::string_view text);
 
 // Watches bytes that may not hold any placeholder: plain HTTP, a raw connection, an opaque tunnel.
 // Copies nothing but the last few bytes of each piece.

@@ -83,7 +83,8 @@ std::vector<std::string_view> Substitution::used() const {
 Verdict Substitution::decide(uint32_t index, SecretPlace place) const {
   const Secret& secret = secrets_->all()[index];
   if (!(allowed_ >> index & 1)) return refuse_host(secret, host_, port_);
-  if (scheme_ != Scheme::kHttps) return refuse_plain(secret, host_, port_);
+  if (scheme_ != Scheme::kHttps && !secrets_->may_go_in_clear())
+    return refuse_plain(secret, host_, port_);
   bool fits = place == SecretPlace::kHeader || (place == SecretPlace::kUrl && secret.in_url) ||
               (place == SecretPlace::kBody && secret.in_body);
   return fits ? pass() : refuse_place(secret, host_, port_, place);

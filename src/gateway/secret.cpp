@@ -20,7 +20,7 @@ Result<std::vector<HostPattern>> hosts_of(const Secret& secret) {
   std::vector<HostPattern> patterns;
   for (const std::string& text : secret.hosts) {
     HostPattern pattern = TRY(parse_host_pattern(text, PatternUse::kAllow));
-    if (pattern.port == HostPattern::kAnyPort) pattern.port = kSecretPort;
+    if (pattern.port == HostPattern::kAnyPort && !secret.any_port) pattern.port = kSecretPort;
     patterns.push_back(std::move(pattern));
   }
   if (patterns.empty())
@@ -36,7 +36,7 @@ Result<void> check(const Secret& secret) {
   if (size < kMinSecretValue || size > kMaxSecretValue ||
       secret.value.find_first_of(std::string_view("\0\r\n", 3)) != std::string::npos)
     return Error::plain(fmt::format("secret {}: its value can't be used", secret.name));
-  if (!is_placeholder(secret.placeholder))
+  if (!is_placeholder(secret.placeholder) && !is_token_placeholder(secret.placeholder))
     return Error::plain(fmt::format("secret {}: its placeholder can't be used", secret.name));
   return {};
 }
@@ -60,8 +60,9 @@ Result<void> check_together(const std::vector<Secret>& secrets) {
 
 }  // namespace
 
-Result<std::unique_ptr<Secrets>> Secrets::make(std::vector<Secret> secrets) {
+Result<std::unique_ptr<Secrets>> Secrets::make(std::vector<Secret> secrets, InClear in_clear) {
   std::unique_ptr<Secrets> made(new Secrets);
+  made->in_clear_ = in_clear;
   made->secrets_ = std::move(secrets);
   TRY(check_together(made->secrets_));
   std::vector<std::string> placeholders, values;
@@ -91,6 +92,15 @@ bool Secrets::any_for(const Host& host, uint16_t port) const {
   for (size_t i = 0; i < secrets_.size(); ++i)
     if (may_have(i, host, port)) return true;
   return false;
+}
+
+bool Secrets::must_read(const Host& host, uint16_t port) const {
+  auto asks = [&](const HostPattern& each) {
+    return each.matches(host, port) && (each.port == port || port == kSecretPort);
+  };
+  return std::ranges::any_of(hosts_, [&](const std::vector<HostPattern>& patterns) {
+    return std::ranges::any_of(patterns, asks);
+  });
 }
 
 }  // namespace caisson

@@ -25,6 +25,16 @@ struct Secret {
   std::string placeholder;         // made by make_placeholder
   bool in_body = false;
   bool in_url = false;
+  // A mask of what the cell would have had anyway: a host without a port is meant on every port on
+  // which requests are read, and no other port has to be read for its sake.
+  bool any_port = false;
+};
+
+// A pair of keys that signs requests (SigV4), as the cell knows it and as it is.
+struct AwsKeys {
+  std::string shown_id;   // what the cell signs with: the placeholder, or the id itself
+  std::string shown_key;  // the placeholder of the key, by which its secret is found
+  std::string id;
 };
 
 // Immutable and complete: which placeholders and values there are, and who may have them. Every
@@ -36,7 +46,10 @@ class Secrets {
   static constexpr size_t kMaxValueBytes =
       128 * 1024;  // together; their spellings take ten times that
 
-  static Result<std::unique_ptr<Secrets>> make(std::vector<Secret> secrets);
+  // kAlso: secrets may go to their hosts without TLS too.
+  enum class InClear { kNever, kAlso };
+  static Result<std::unique_ptr<Secrets>> make(std::vector<Secret> secrets,
+                                               InClear in_clear = InClear::kNever);
   ~Secrets();
   Secrets(const Secrets&) = delete;
   Secrets& operator=(const Secrets&) = delete;
@@ -44,8 +57,10 @@ class Secrets {
   bool empty() const { return secrets_.empty(); }
   std::span<const Secret> all() const { return secrets_; }
   bool may_have(size_t secret, const Host& host, uint16_t port) const;
-  // Some secret is for this host: TLS to it must be ended, and an opaque tunnel is refused.
   bool any_for(const Host& host, uint16_t port) const;
+  // Some secret is for this host: TLS to it must be ended, and an opaque tunnel is refused.
+  bool must_read(const Host& host, uint16_t port) const;
+  bool may_go_in_clear() const { return in_clear_ == InClear::kAlso; }
 
   // Pattern i is the placeholder of secret i.
   const PatternSet& placeholders() const { return placeholders_; }
@@ -58,6 +73,7 @@ class Secrets {
 
   std::vector<Secret> secrets_;
   std::vector<std::vector<HostPattern>> hosts_;  // of each secret
+  InClear in_clear_ = InClear::kNever;
   PatternSet placeholders_, values_;
   std::vector<uint32_t> value_owners_;
 };

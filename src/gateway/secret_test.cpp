@@ -78,5 +78,17 @@ TEST(Secrets, TwoWithOnePlaceholderAreRefused) {
                    .ok());
 }
 
+TEST(Secrets, MaskIsForEveryPortThatIsReadAndAsksForNoneButTheUsual) {
+  Secret mask = secret("A", "value-of-a", {"example.com", "b.example.com:8443"});
+  mask.any_port = true;
+  Result<std::unique_ptr<Secrets>> secrets = Secrets::make({mask});
+  ASSERT_TRUE(secrets.ok());
+  EXPECT_TRUE((*secrets)->any_for(host("example.com"), 22));
+  EXPECT_FALSE((*secrets)->must_read(host("example.com"), 22));
+  EXPECT_TRUE((*secrets)->must_read(host("example.com"), 443));
+  EXPECT_TRUE((*secrets)->must_read(host("b.example.com"), 8443));
+  EXPECT_FALSE((*secrets)->must_read(host("b.example.com"), 443));
+}
+
 }  // namespace
 }  // namespace caisson

@@ -46,11 +46,16 @@ Task<> serve_clear_http(Core& core, Stream& client, std::unique_ptr<PlainStream>
   co_await session.run();
 }
 
+bool refuses_opaque(const Core& core) {
+  return core.config.refuse_opaque_tunnels && control_enabled("gateway-opaque");
+}
+
 }  // namespace
 
 Task<> serve_connected(Core& core, Stream& client, std::unique_ptr<PlainStream> upstream,
                        const HostPort& where) {
   bool inside = core.must_look_inside(where.host, where.port);
+  bool ends = core.ends_tls(where.host, where.port);
   FirstLook look(core, client, *upstream,
                  inside ? FirstLook::HostSide::kWaits : FirstLook::HostSide::kMaySpeakFirst);
   co_await look.run();
@@ -65,11 +70,16 @@ Task<> serve_connected(Core& core, Stream& client, std::unique_ptr<PlainStream> 
     co_await serve_clear_http(core, client, std::move(upstream), where);
   } else if (kind == FirstBytes::kHttp2) {
     co_await relay_http2(core, client, *upstream, Scheme::kHttp, where);
-  } else if (kind == FirstBytes::kTls && inside) {
+  } else if (kind == FirstBytes::kTls && ends && look.has_leaked()) {
+    refuse(core, client, where, "tls", "first bytes", "a ClientHello that came too slowly");
+  } else if (kind == FirstBytes::kTls && ends) {
     co_await serve_tls(core, client, std::move(upstream), where, look.sniffed().hello);
   } else if (inside) {
     refuse(core, client, where, "tcp", "request rules",
            "requests to this host are looked at, and this is neither TLS nor HTTP");
+  } else if (refuses_opaque(core)) {
+    refuse(core, client, where, kind == FirstBytes::kTls ? "tls" : "tcp", "opaque tunnels",
+           "only what is read on its way may pass: HTTP, and TLS that is ended");
   } else if (kind == FirstBytes::kTls) {
     std::string why = check_hello(core, look.sniffed().hello, where);
     if (!why.empty())

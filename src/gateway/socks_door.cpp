@@ -100,7 +100,7 @@ Task<> serve_socks(Core& core, Stream& client) {
   Verdict verdict = core.rules.connect(where.host, where.port);
   if (!control_enabled("gateway-socks")) verdict.allowed = true;
   Dialed dialed{.end = DialEnd::kDenied, .verdict = verdict};
-  if (verdict.allowed) dialed = co_await dial(core, where);
+  if (verdict.allowed) dialed = co_await dial(core, where, Came::kBySocks);
   if (dialed.end == DialEnd::kDenied) core.deny(dialed.verdict, where, "socks");
   bool sent = co_await send(client, socks_reply(code_of(dialed.end)));
   if (!sent || dialed.end != DialEnd::kOk) co_return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/control.h"
+#include "gateway/aws_resign.h"
 #include "gateway/http2_relay.h"
 #include "gateway/http_session.h"
 #include "gateway/tls_stream.h"
@@ -9,8 +11,6 @@
 
 namespace caisson {
 namespace {
-
-constexpr std::chrono::seconds kHandshakeTime{20};
 
 // A name that differs from the one that was asked for would get a certificate, and a host, of
 // another.
@@ -21,6 +21,14 @@ bool names_host(const ClientHello& hello, const Host& host) {
 }
 
 bool offers_http2(const ClientHello& hello) { return std::ranges::count(hello.alpn, "h2") > 0; }
+
+struct EndedTunnel {
+  explicit EndedTunnel(Core& all) : core(all) { ++core.ended_tunnels; }
+  ~EndedTunnel() { --core.ended_tunnels; }
+  EndedTunnel(const EndedTunnel&) = delete;
+  EndedTunnel& operator=(const EndedTunnel&) = delete;
+  Core& core;
+};
 
 }  // namespace
 
@@ -41,10 +49,19 @@ Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstre
     client.socket().reset();
     co_return;
   }
+  if (core.ended_tunnels >= core.config.live.max_tunnels && control_enabled("gateway-tunnels")) {
+    core.deny({false, "tunnel cap", "as many connections as may be have their TLS ended here",
+               "wait for others to end, or allow more of them"},
+              where, "tls");
+    client.socket().reset();
+    co_return;
+  }
+  EndedTunnel counted(core);
   // The host first: the client is offered what the host speaks, so nothing is translated.
   std::unique_ptr<Stream> host = std::move(upstream);
-  UpstreamTls upstream_tls = co_await start_upstream_tls(
-      core, host, where, offers_http2(hello) ? HttpVersion::k2 : HttpVersion::k1);
+  bool may_http2 = offers_http2(hello) && !signs_for(core, where.host, where.port);
+  UpstreamTls upstream_tls =
+      co_await start_upstream_tls(core, host, where, may_http2 ? HttpVersion::k2 : HttpVersion::k1);
   bool http2 = upstream_tls.why.empty() && upstream_tls.version == HttpVersion::k2;
   Result<TlsConnection> ssl = core.ca->server(
       where.host, http2 ? CellCa::Protocols::kHttp2AndHttp1 : CellCa::Protocols::kHttp1);
@@ -55,7 +72,7 @@ Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstre
   TlsStream tls(client, std::move(*ssl), TlsStream::Role::kServer);
   {
     Deadline deadline(core.deadlines, &client.socket());
-    deadline.after(kHandshakeTime);
+    deadline.after(std::chrono::milliseconds(core.config.live.handshake_ms));
     std::string why = co_await tls.handshake();
     if (!why.empty()) {
       client.socket().reset();

@@ -4,8 +4,10 @@
 
 #include <array>
 
+#include "base/control.h"
 #include "base/text.h"
 #include "gateway/http_head.h"
+#include "wire/socks5.h"
 
 namespace caisson {
 namespace {
@@ -89,25 +91,76 @@ bool no_proxy_covers(std::string_view no_proxy, const HostPort& where) {
   return false;
 }
 
-Result<UpstreamProxies> UpstreamProxies::make(std::string_view http, std::string_view https,
-                                              std::string no_proxy) {
+Result<UpstreamProxies> UpstreamProxies::make(const ProxyTexts& texts) {
+  using Kind = UpstreamProxy::Kind;
+  constexpr IpAddress kLoopback{false, {127, 0, 0, 1}};
   UpstreamProxies proxies;
-  proxies.http_ = TRY(parse_proxy_url(http));
-  proxies.https_ = TRY(parse_proxy_url(https));
-  proxies.no_proxy_ = std::move(no_proxy);
+  if (texts.http_port)
+    proxies.http_ = proxies.https_ =
+        UpstreamProxy{Kind::kHttp, {Host::of(kLoopback), texts.http_port}, {}};
+  if (texts.socks_port)
+    proxies.socks_ = UpstreamProxy{Kind::kSocks, {Host::of(kLoopback), texts.socks_port}, {}};
+  if (texts.http_port || texts.socks_port) return proxies;
+  proxies.http_ = TRY(parse_proxy_url(texts.http));
+  proxies.https_ = TRY(parse_proxy_url(texts.https));
+  proxies.no_proxy_ = texts.no_proxy;
   return proxies;
 }
 
-const UpstreamProxy* UpstreamProxies::for_tunnel(const HostPort& where) const {
+bool UpstreamProxies::goes_to_mitm(const HostPort& where) const {
+  return mitm_hosts_.covers(where.host, where.port) && control_enabled("gateway-mitm");
+}
+
+const UpstreamProxy* UpstreamProxies::for_tunnel(const HostPort& where, Came came) const {
+  if (goes_to_mitm(where)) return &mitm_;
+  if (socks_ && (came == Came::kBySocks || !https_)) return &*socks_;
   return https_ && !no_proxy_covers(no_proxy_, where) ? &*https_ : nullptr;
 }
 
 const UpstreamProxy* UpstreamProxies::for_http(const HostPort& where) const {
+  if (goes_to_mitm(where)) return &mitm_;
   return http_ && !no_proxy_covers(no_proxy_, where) ? &*http_ : nullptr;
 }
 
+namespace {
+
+// The answers of a SOCKS5 server are read exactly: what follows them is the host's.
+Task<std::string> read_exactly(PlainStream& stream, std::span<uint8_t> into) {
+  for (size_t at = 0; at < into.size();) {
+    Moved got = co_await stream.read(into.subspan(at));
+    if (got.error || got.ended()) co_return "the host's SOCKS proxy ended the connection";
+    at += got.bytes;
+  }
+  co_return "";
+}
+
+Task<std::string> open_socks_tunnel(PlainStream& stream, const HostPort& where) {
+  std::vector<uint8_t> hello = socks_client_hello(), request = socks_client_request(where);
+  if (co_await stream.write(std::span<const uint8_t>(hello)) != 0)
+    co_return "the host's SOCKS proxy ended the connection";
+  std::array<uint8_t, 256> answer;
+  std::string why = co_await read_exactly(stream, std::span(answer).first(2));
+  if (!why.empty()) co_return why;
+  if (answer[0] != kSocksVersion || answer[1] != 0)
+    co_return "the host's SOCKS proxy wants a password";
+  if (co_await stream.write(std::span<const uint8_t>(request)) != 0)
+    co_return "the host's SOCKS proxy ended the connection";
+  // Version, code, a zero, the kind of the bound address and its first byte.
+  why = co_await read_exactly(stream, std::span(answer).first(5));
+  if (!why.empty()) co_return why;
+  if (answer[0] != kSocksVersion || answer[1] != 0)
+    co_return fmt::format("the host's SOCKS proxy answered with {}", answer[1]);
+  std::optional<size_t> rest = socks_bound_rest(answer[3], answer[4]);
+  if (!rest) co_return "the host's SOCKS proxy answered with an address of no kind";
+  co_return co_await read_exactly(stream, std::span(answer).first(*rest));
+}
+
+}  // namespace
+
 Task<std::string> open_proxy_tunnel(PlainStream& stream, const UpstreamProxy& proxy,
                                     const HostPort& where) {
+  if (proxy.kind == UpstreamProxy::Kind::kSocks)
+    co_return co_await open_socks_tunnel(stream, where);
   std::string target = where.text();
   std::string request = fmt::format("CONNECT {} HTTP/1.1\r\nHost: {}\r\n", target, target);
   if (!proxy.authorization.empty())

@@ -34,7 +34,7 @@ TEST(UpstreamProxy, NoProxyMatchesWholeLabelsRangesAndPorts) {
 }
 
 TEST(UpstreamProxy, EachSchemeHasItsOwn) {
-  auto proxies = UpstreamProxies::make("http://plain.test:1", "http://tls.test:2", "direct.test");
+  auto proxies = UpstreamProxies::make({"http://plain.test:1", "http://tls.test:2", "direct.test"});
   ASSERT_TRUE(proxies.ok());
   EXPECT_EQ(proxies->for_http(at("a.test:80"))->address.text(), "plain.test:1");
   EXPECT_EQ(proxies->for_tunnel(at("a.test:443"))->address.text(), "tls.test:2");

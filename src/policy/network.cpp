@@ -71,6 +71,8 @@ Result<void> resolve_network(const Settings& said, Policy& policy) {
   network.rules.deny = texts_of(said.deny_domains, "network.deny", policy);
   network.rules.requests = texts_of(said.requests, "network.requests", policy);
   network.rules.denied_addresses = texts_of(said.deny_addresses, "network.deny_addresses", policy);
+  network.rules.deny_reasons = said.deny_reasons;
+  network.details = said.network_details;
   network.dns_types = texts_of(said.dns_types, "network.dns_types", policy);
   for (const auto& [secret, origin] : said.secrets) {
     network.secrets.push_back(secret);

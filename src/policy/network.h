@@ -9,7 +9,8 @@ namespace caisson {
 Result<PublishedPort> parse_published_port(std::string_view text);
 
 // A secret names the hosts that may have it, and so asks for them to be reached.
-void allow_hosts_of_secrets(const std::vector<SecretSpec>& secrets, std::vector<std::string>& allow);
+void allow_hosts_of_secrets(const std::vector<SecretSpec>& secrets,
+                            std::vector<std::string>& allow);
 
 Result<void> resolve_network(const Settings&, Policy&);
 // --allow-socket: the socket itself, at its own path.

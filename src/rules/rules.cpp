@@ -13,11 +13,6 @@ Verdict allowed_by(const std::string& rule) {
   return {true, rule, fmt::format("allowed by {}", quoted(rule)), {}};
 }
 
-Verdict denied_by(const std::string& rule, const std::string& what) {
-  return {false, rule, fmt::format("{} is denied by {}", what, quoted(rule)),
-          fmt::format("take {} out of what is denied", quoted(rule))};
-}
-
 std::string allow_flag(const Host& host, uint16_t port) {
   return fmt::format("--allow-domain {}", shell_quote(HostPort{host, port}.text()));
 }
@@ -37,6 +32,15 @@ std::string request_flag(Scheme scheme, const Host& host, uint16_t port, std::st
 }
 
 }  // namespace
+
+// Who wrote the rule may have said why: then that is what is told.
+Verdict Rules::denied_by(const std::string& rule, const std::string& what) const {
+  auto given = reasons_.find(rule);
+  return {false, rule,
+          given == reasons_.end() ? fmt::format("{} is denied by {}", what, quoted(rule))
+                                  : given->second,
+          fmt::format("take {} out of what is denied", quoted(rule)), given != reasons_.end()};
+}
 
 const std::string* Rules::denial_of(const Host& host, uint16_t port) const {
   const std::string* rule = nullptr;

@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -36,17 +37,21 @@ namespace caisson {
 struct RuleTexts {
   std::vector<std::string> allow, deny, requests;
   std::vector<std::string> denied_addresses;  // ranges such as 10.0.0.0/8
+  // The text of a deny rule, and what is told to whoever meets it.
+  std::vector<std::pair<std::string, std::string>> deny_reasons;
   bool operator==(const RuleTexts&) const = default;
 };
 
 inline constexpr size_t kMaxRules = 100'000;   // of each kind
 inline constexpr size_t kMaxRuleText = 4'096;  // bytes of one rule
+inline constexpr size_t kMaxReason = 512;      // and of why something is denied
 
 struct Verdict {
   bool allowed = false;
-  std::string rule;          // the text of the rule that decided, or kDefaultRule
-  std::string reason;        // one printable line
-  std::string how_to_allow;  // of a denial: "--allow-domain example.com:443"
+  std::string rule;           // the text of the rule that decided, or kDefaultRule
+  std::string reason;         // one printable line
+  std::string how_to_allow;   // of a denial: "--allow-domain example.com:443"
+  bool reason_given = false;  // whoever wrote the rule said the reason
 };
 inline constexpr std::string_view kDefaultRule = "default: nothing is allowed";
 
@@ -83,10 +88,13 @@ class Rules {
   Result<void> add_hosts(const std::vector<std::string>& texts, PatternUse use);
   Result<void> add_requests(const std::vector<std::string>& texts);
   Result<void> add_ranges(const std::vector<std::string>& texts);
+  Result<void> add_reasons(const RuleTexts& texts);
+  Verdict denied_by(const std::string& rule, const std::string& what) const;
 
   HostTable<PortTable> allow_, deny_;
   HostTable<RequestTable> requests_;
   RangeTable ranges_;
+  TextMap<std::string> reasons_;  // of deny rules, by their text
 };
 
 }  // namespace caisson

@@ -1,6 +1,8 @@
 // From texts to tables.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "rules/rules.h"
 
@@ -46,12 +48,27 @@ Result<void> Rules::add_ranges(const std::vector<std::string>& texts) {
   return {};
 }
 
+Result<void> Rules::add_reasons(const RuleTexts& texts) {
+  for (const auto& [rule, reason] : texts.deny_reasons) {
+    if (std::ranges::find(texts.deny, rule) == texts.deny.end())
+      return Error::plain(fmt::format("a reason for {}, which is not denied", quoted(rule)),
+                          "the text of a deny rule, exactly as it stands there");
+    if (reason.size() > kMaxReason)
+      return Error::plain(fmt::format("the reason for {} is too long", quoted(rule)),
+                          fmt::format("{} bytes at most", kMaxReason));
+    // It goes into a status line and a log.
+    if (!reason.empty()) reasons_.insert_or_assign(rule, printable(reason));
+  }
+  return {};
+}
+
 Result<Rules> Rules::make(const RuleTexts& texts) {
   Rules rules;
   TRY(rules.add_hosts(texts.allow, PatternUse::kAllow));
   TRY(rules.add_hosts(texts.deny, PatternUse::kDeny));
   TRY(rules.add_requests(texts.requests));
   TRY(rules.add_ranges(texts.denied_addresses));
+  TRY(rules.add_reasons(texts));
   return rules;
 }
 

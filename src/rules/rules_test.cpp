@@ -1,5 +1,7 @@
 #include "rules/rules.h"
 
+#include "rules/host_set.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -379,6 +381,32 @@ TEST(Rules, OneBadTextSpoilsTheWholeSet) {
   EXPECT_FALSE(Rules::make({.denied_addresses = {"10.0.0.1/8"}}).ok());
   EXPECT_FALSE(Rules::make({.allow = std::vector<std::string>(kMaxRules + 1, "a.com")}).ok());
   EXPECT_FALSE(Rules::make({.requests = {"GET https://a.com/" + std::string(5000, 'a')}}).ok());
+}
+
+TEST(Rules, ReasonThatWasGivenIsWhatIsTold) {
+  Rules rules = make({.allow = {"*.a.com"},
+                      .deny = {"x.a.com", "*:22", "y.a.com"},
+                      .deny_reasons = {{"x.a.com", "ask the team"}, {"*:22", "no ssh"}}});
+  Verdict named = rules.connect(host("x.a.com"), 443), port = rules.connect(host("z.a.com"), 22);
+  EXPECT_EQ(named.reason, "ask the team");
+  EXPECT_TRUE(named.reason_given);
+  EXPECT_EQ(port.reason, "no ssh");
+  EXPECT_FALSE(rules.connect(host("y.a.com"), 443).reason_given);
+  EXPECT_FALSE(Rules::make({.deny = {"x.a.com"}, .deny_reasons = {{"y.a.com", "why"}}}).ok());
+  EXPECT_FALSE(
+      Rules::make({.deny = {"a.com"}, .deny_reasons = {{"a.com", std::string(9999, 'x')}}}).ok());
+}
+
+TEST(HostSet, CoversByPatternAndPort) {
+  Result<HostSet> set = HostSet::make({"*.a.com", "b.com:8443", "10.1.2.3"});
+  ASSERT_TRUE(set.ok());
+  EXPECT_TRUE(set->covers(host("x.a.com"), 1));
+  EXPECT_FALSE(set->covers(host("a.com"), 443));
+  EXPECT_TRUE(set->covers(host("b.com"), 8443));
+  EXPECT_FALSE(set->covers(host("b.com"), 443));
+  EXPECT_TRUE(set->covers(host("10.1.2.3"), 5432));
+  EXPECT_FALSE(HostSet::make({"*"}).ok());
+  EXPECT_FALSE(HostSet().covers(host("a.com"), 1)) << "empty";
 }
 
 }  // namespace

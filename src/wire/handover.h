@@ -1,6 +1,6 @@
 // What the cell's child hands to its gateway: sockets made inside the cell's network namespace, in
-// ONE message of a SOCK_SEQPACKET socket, the descriptors beside it by SCM_RIGHTS in the same order.
-// Read by code that runs between clone and exec: plain bytes only.
+// ONE message of a SOCK_SEQPACKET socket, the descriptors beside it by SCM_RIGHTS in the same
+// order. Read by code that runs between clone and exec: plain bytes only.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ enum : uint32_t {
   kHandoverPoolSocket = 5,       // an unconnected TCP socket, for --publish
 };
 
-inline constexpr uint32_t kHandoverMax = 253;  // SCM_MAX_FD: the kernel takes no more in one message
+inline constexpr uint32_t kHandoverMax =
+    253;  // SCM_MAX_FD: the kernel takes no more in one message
 
 struct HandoverMessage {
   uint32_t count = 0;

@@ -119,4 +119,31 @@ std::vector<uint8_t> socks_reply(SocksCode code) {
   return {kSocksVersion, static_cast<uint8_t>(code), 0, kIpv4, 0, 0, 0, 0, 0, 0};
 }
 
+std::vector<uint8_t> socks_client_hello() { return {kSocksVersion, 1, 0}; }
+
+std::vector<uint8_t> socks_client_request(const HostPort& where) {
+  std::vector<uint8_t> out{kSocksVersion, 1, 0};
+  const Host& host = where.host;
+  if (host.is_address()) {
+    out.push_back(host.address->is_v6 ? 4 : 1);
+    out.insert(out.end(), host.address->bytes.begin(),
+               host.address->bytes.begin() + (host.address->is_v6 ? 16 : 4));
+  } else {
+    out.push_back(3);
+    out.push_back(static_cast<uint8_t>(host.name.size()));  // parse_host: 253 at most
+    out.insert(out.end(), host.name.begin(), host.name.end());
+  }
+  out.push_back(static_cast<uint8_t>(where.port >> 8));
+  out.push_back(static_cast<uint8_t>(where.port));
+  return out;
+}
+
+std::optional<size_t> socks_bound_rest(uint8_t kind, uint8_t first) {
+  constexpr size_t kPort = 2;
+  if (kind == 1) return 3 + kPort;
+  if (kind == 4) return 15 + kPort;
+  if (kind == 3) return first + kPort;
+  return std::nullopt;
+}
+
 }  // namespace caisson

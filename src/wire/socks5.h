@@ -64,4 +64,11 @@ std::vector<uint8_t> socks_login_reply();  // always welcome
 // The bound address is told as 0.0.0.0:0: where the gateway dials from is no business of a cell.
 std::vector<uint8_t> socks_reply(SocksCode code);
 
+// The client's half, for a proxy of the host's: a greeting that offers no password, and a CONNECT.
+std::vector<uint8_t> socks_client_hello();
+std::vector<uint8_t> socks_client_request(const HostPort& where);
+// How many bytes of a reply follow the first five, by its kind of address and the first byte of
+// it. nullopt: there is no such kind.
+std::optional<size_t> socks_bound_rest(uint8_t kind, uint8_t first);
+
 }  // namespace caisson

@@ -152,5 +152,18 @@ TEST(Socks, RepliesHaveTheBytesOfTheSpecification) {
   EXPECT_EQ(socks_reply(SocksCode::kRefused)[1], 5);
 }
 
+TEST(Socks, ClientsHalfHasTheBytesOfTheSpecification) {
+  EXPECT_EQ(socks_client_hello(), (Bytes{5, 1, 0}));
+  Result<Host> name = parse_host("a.test"), v4 = parse_host("10.1.2.3"), v6 = parse_host("[::1]");
+  EXPECT_EQ(socks_client_request({*name, 443}),
+            (Bytes{5, 1, 0, 3, 6, 'a', '.', 't', 'e', 's', 't', 1, 187}));
+  EXPECT_EQ(socks_client_request({*v4, 80}), (Bytes{5, 1, 0, 1, 10, 1, 2, 3, 0, 80}));
+  EXPECT_EQ(socks_client_request({*v6, 80}).size(), 4u + 16 + 2);
+  EXPECT_EQ(socks_bound_rest(1, 0), 5u);  // three more of the address, and the port
+  EXPECT_EQ(socks_bound_rest(3, 4), 6u);  // a name of four
+  EXPECT_EQ(socks_bound_rest(4, 0), 17u);
+  EXPECT_EQ(socks_bound_rest(2, 0), std::nullopt);
+}
+
 }  // namespace
 }  // namespace caisson

@@ -108,17 +108,17 @@ class Running:
             self.lines.put(line.decode("utf-8", "replace").rstrip("\n"))
         self.lines.put("")
 
-    def line(self):
+    def line(self, within=DEADLINE):
         """The next line of its output; "" when it has ended."""
         try:
-            return self.lines.get(timeout=DEADLINE)
+            return self.lines.get(timeout=within)
         except queue.Empty:
-            raise AssertionError(f"not a line in {DEADLINE} s; it said {self.err[-5:]}") from None
+            raise AssertionError(f"not a line in {within} s; it said {self.err[-5:]}") from None
 
-    def ask(self, text):
+    def ask(self, text, within=DEADLINE):
         self.child.stdin.write(text.encode() + b"\n")
         self.child.stdin.flush()
-        return self.line()
+        return self.line(within)
 
     def finish(self):
         """Closes its input and waits; the exit code."""

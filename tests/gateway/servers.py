@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = "/usr/bin/python3"  # the system's: Debian's modules are its own
 POSTGRES_USER = "postgres"
 TEXT = "".join(f"{i}: the tide tables of harbor\n" for i in range(8000))  # about 256 KiB
-SPARSE_SIZE = 1 << 30
+SPARSE_SIZE = 10_000_000_000
 
 
 def run(*words, **how):

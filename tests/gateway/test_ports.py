@@ -206,6 +206,22 @@ class WhileItRuns(harness.GatewayTest):
         until("http://api.harbor.test/text", "403")
         self.assertEqual(running.finish(), 0)
 
+    def test_hosts_of_secrets_stay_allowed(self):
+        ours, theirs = socket.socketpair()
+        self.addCleanup(ours.close)
+        flags = ["--control-fd", str(theirs.fileno()), "--secret",
+                 f"KEY=env:REAL_KEY@api.harbor.test:{names.RECORDER_TLS}"]
+        running = self.start([*WWW, *flags], ["sh", "-c", self.FETCH], pass_fds=[theirs.fileno()],
+                             env={"REAL_KEY": "sk-of-the-host"})
+        theirs.close()
+        ours.sendall(b'{"allow": ["www.quay.test"]}\n')
+        for _ in range(50):
+            if running.ask("http://www.harbor.test/text") == "403":
+                break
+        self.assertEqual(running.ask("http://www.harbor.test/text"), "403")
+        self.assertEqual(running.ask(f"https://api.harbor.test:{names.RECORDER_TLS}/kept"), "200")
+        self.assertEqual(running.finish(), 0)
+
     def test_rules_that_are_none_change_nothing(self):
         ours, theirs = socket.socketpair()
         self.addCleanup(ours.close)
