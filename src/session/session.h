@@ -23,7 +23,8 @@ enum class OutputStream { kStdout, kStderr };
 struct HostFunction {
   std::string name, doc;
   bool batch = false;
-  // One call; an error's text is what the caller inside sees.
+  // One call, with {"args": […], "kwargs": {…}} as given inside; an error's text is what the caller
+  // inside sees. With `batch`, NAME_batched is there as well: a list of calls at once.
   std::function<Task<Result<boost::json::value>>(boost::json::object arguments)> call;
 };
 
@@ -40,6 +41,9 @@ struct SessionSpec {
   bool ipython = true;                            // when it can be imported
   std::vector<std::string> preload;               // modules of the zygote
   std::vector<HostFunction> functions;
+  uint32_t host_calls = 10000;           // of functions that one exec may make
+  std::vector<std::string> final_names;  // functions inside that end a call with a result
+  bool take_up_snapshot = false;         // of an earlier session of that name, if there is one
 };
 
 struct ExecRequest {
@@ -51,11 +55,11 @@ struct ExecRequest {
 // What a call came to. `status`: ok, error, exit, final, interrupted, timeout, killed, lost.
 struct CallAnswer {
   std::string status;
-  std::string output, errors;          // stdout and stderr up to the limit
+  std::string output, errors;  // stdout and stderr up to the limit
   uint64_t output_cut = 0, errors_cut = 0;
-  boost::json::object result;          // of the interpreter: value, displays, error, variables, …
-  boost::json::object ended;           // of the keeper, when the interpreter gave no answer
-  std::vector<std::string> notes;      // for a person: what was stopped, restored, kept, lost
+  boost::json::object result;      // of the interpreter: value, displays, error, variables, …
+  boost::json::object ended;       // of the keeper, when the interpreter gave no answer
+  std::vector<std::string> notes;  // for a person: what was stopped, restored, kept, lost
   double milliseconds = 0;
   bool ok() const { return status == "ok"; }
 };
@@ -65,7 +69,8 @@ struct SessionInfo {
   uint64_t calls = 0;
   int64_t created_unix = 0;
   bool busy = false, alive = false;
-  std::string cell;  // "zygote" or "own": how it was started
+  std::string cell;                // "zygote" or "own": how it was started
+  std::vector<std::string> notes;  // about its start: what a snapshot brought back, and what not
 };
 
 class Session {
@@ -86,7 +91,7 @@ class Session {
   virtual Task<Result<boost::json::object>> restore(std::string name) = 0;
   virtual Task<Result<boost::json::object>> drop(std::string name) = 0;
   virtual Task<Result<boost::json::object>> checkpoints() = 0;
-  virtual Task<Result<CallAnswer>> save(std::string path) = 0;     // a snapshot on the host
+  virtual Task<Result<CallAnswer>> save(std::string path) = 0;  // a snapshot on the host
   virtual Task<Result<CallAnswer>> unsave(std::string path) = 0;
   virtual void interrupt() = 0;  // the running call, if there is one
 };

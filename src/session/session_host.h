@@ -14,6 +14,7 @@ struct SessionHostOptions {
   std::vector<std::string> deny_load;      // more paths that load refuses
   std::vector<std::string> environment;    // "K=V" for `caisson exec` itself; nothing of it enters
   std::chrono::seconds autosave{300};      // 0: never
+  bool zygotes = true;                     // false: every session is a cell of its own
 };
 
 class SessionHost {

@@ -25,6 +25,7 @@ RESET, CHECKPOINT, RESTORE, BRANCH, CHECKPOINTS, DROP = 8, 9, 10, 11, 12, 13
 SAVE, UNSAVE, HOST_REPLY, END = 14, 15, 16, 17
 # keeper -> host
 HELLO, RESULT, ENDED, HOST_CALL, DONE, REFUSED, NOTE = 65, 66, 67, 68, 69, 70, 71
+CONFINED = 72  # once, before any user code can be
 # keeper <-> interpreter, beside the ones above
 READY, TAKEN, NOT_TAKEN, FORK, THAW = 96, 97, 98, 99, 100
 

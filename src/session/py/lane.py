@@ -227,7 +227,11 @@ class Lane(WayBack):
         if call.step:
             flags |= f.INTERRUPTED
             pid = self.live.process.pid
-            if kill_descendants(pid, self.keeper.known() - {pid}, self.adopter(), call.started):
+            if bits & f.FORKING:
+                # The checkpoint is a child as well: known, or it would be ended with the others.
+                self.hear_coming()
+            same = self.live is not None and self.live.process.pid == pid
+            if same and kill_descendants(pid, self.keeper.known() - {pid}, self.adopter(), call.started):
                 flags |= f.PROCESSES_ENDED
         data = bytes([flags]) + body
         self.send(f.RESULT | spilled, call.request, data, fds)

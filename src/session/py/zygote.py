@@ -65,9 +65,12 @@ def serve(descriptor, names):
     """Forks a keeper for each NEW frame; its descriptor is the session's control socket."""
     sock = socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
     inside, missing = preload(names)
+    import confine
+
     set_handler(SIGCHLD, SIG_IGN)  # keepers that end leave nothing to collect
     f.send_frame(sock, SPAWNED, 0, dumps({
-        "pid": getpid(), "missing": missing, "python": sys.version.split()[0]}))
+        "pid": getpid(), "missing": missing, "python": sys.version.split()[0],
+        "confines": confine.available()}))
     stream = f.Stream(sock)
     try:
         while stream.fill():
@@ -85,21 +88,38 @@ def spawn(sock, stream, frame, inside):
     if kind != NEW:
         raise f.Broken("a zygote knows one frame")
     options = loads(body or b"{}")
-    control = stream.take_fds(1)[0]
+    order = options.get("confine")
+    fds = stream.take_fds(1 if order is None else 2 + order["joins"])
     try:
         pid = fork()
     except OSError as error:
-        f.close_all([control])
+        f.close_all(fds)
         f.send_frame(sock, SPAWNED, request, dumps({"error": "fork: %s" % error.strerror}))
         return
     if pid == 0:
-        sock.close()
-        set_handler(SIGCHLD, SIG_DFL)
-        import keeper
-
         try:
-            keeper.run(socket(AF_UNIX, SOCK_STREAM, 0, control), inside, options.get("start"))
+            become_session(sock, fds, order, inside, options.get("start"))
         finally:
             _exit(1)
-    f.close_all([control])
+    f.close_all(fds)
     f.send_frame(sock, SPAWNED, request, dumps({"pid": pid}))
+
+
+def become_session(sock, fds, order, inside, start):
+    """In the fork. With an order it is confined first, and says so, or why it could not be."""
+    sock.close()
+    set_handler(SIGCHLD, SIG_DFL)
+    import keeper
+
+    control = socket(AF_UNIX, SOCK_STREAM, 0, fds[0])
+    if order is not None:
+        import confine
+
+        try:
+            confine.enter(order, fds[1], fds[2:])
+            confine.close_others([fds[0]])
+            f.send_frame(control, f.CONFINED, 0, b"{}")
+        except Exception as error:
+            f.send_frame(control, f.REFUSED, 0, dumps({"error": "confine: %s" % error}))
+            return
+    keeper.run(control, inside, start)

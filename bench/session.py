@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Times of sessions, one JSON line a case: `bench/session.py CAISSON DRIVER [ROUNDS]`.
+
+CAISSON and DRIVER (tests/sessions/driver.cpp) should be release builds; the numbers are what a
+program with a SessionHost in it sees, without HTTP.
+"""
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
+                                "sessions"))
+import harness  # noqa: E402
+
+
+def report(case, values, unit="ms", **more):
+    values = sorted(values)
+    print(json.dumps({"case": case, "unit": unit, "n": len(values),
+                      "median": round(statistics.median(values), 4),
+                      "best": round(values[0], 4),
+                      "p90": round(values[int(len(values) * 0.9)], 4), **more}), flush=True)
+
+
+def wall(host, do, *words, **order):
+    answer = host.ask(do, *words, **order)
+    return host.wall_ms, answer
+
+
+def new_sessions(host, rounds):
+    """From the order to the first result, one after the other, with the reserve refilled between."""
+    times, cells = [], set()
+    for i in range(rounds):
+        created, info = wall(host, "create", "n%d" % i)
+        ran, _ = wall(host, "exec", "n%d" % i, code="1+1")
+        cells.add(info["cell"])
+        times.append(created + ran)
+        host.ask("end", "n%d" % i)
+        time.sleep(0.1)
+    report("new session to first result", times, cell=sorted(cells))
+
+
+def round_trips(host, rounds):
+    host.session("r")
+    times = host.ask("bench", "r", code="1+1", rounds=rounds)
+    report("exec of 1+1", times[10:])
+    host.ask("end", "r")
+
+
+def checkpoints(host, rounds, megabytes):
+    s = host.session("c%d" % megabytes)
+    s.exec("data = bytearray(b'x' * (%d << 20))" % megabytes)
+    taken, restored, branched = [], [], []
+    for i in range(rounds):
+        s.exec("i = %d" % i)
+        taken.append(wall(host, "checkpoint", s.name, name="p%d" % i)[0])
+        restored.append(wall(host, "restore", s.name, name="p%d" % i)[0])
+        branched.append(wall(host, "branch", s.name, **{"as": "b%d" % i})[0])
+        host.ask("end", "b%d" % i)
+        s.ask("drop", name="p%d" % i)
+    resets = [wall(host, "reset", s.name)[0] for _ in range(rounds)]
+    for case, times in (("checkpoint", taken), ("restore", restored), ("branch", branched),
+                        ("reset", resets)):
+        report("%s with %d MB" % (case, megabytes), times)
+    host.ask("end", s.name)
+
+
+def bulk(host, rounds):
+    s = host.session("bulk")
+    size = 100_000_000
+    times = [wall(host, "set", s.name, name="x", kind="bytes", repeat=size)[0]
+             for _ in range(rounds)]
+    report("set of 100 MB", [size / 1e6 / t for t in times], unit="GB/s")
+    host.ask("end", s.name)
+
+
+def private_kilobytes(pid):
+    total = 0
+    try:
+        with open("/proc/%d/smaps_rollup" % pid) as maps:
+            for line in maps:
+                if line.startswith(("Private_Clean", "Private_Dirty")):
+                    total += int(line.split()[1])
+    except OSError:
+        pass
+    return total
+
+
+def memory(host, count):
+    """Private memory of idle sessions: keeper, interpreter and the checkpoint it has."""
+    before = sum(private_kilobytes(pid) for pid in harness.descendants(host.process.pid))
+    begin = time.monotonic()
+    for i in range(count):
+        host.session("m%d" % i).exec("x = %d" % i)
+    elapsed = time.monotonic() - begin
+    after = sum(private_kilobytes(pid) for pid in harness.descendants(host.process.pid))
+    report("private memory of an idle session", [(after - before) / 1024 / count], unit="MB",
+           sessions=count, seconds=round(elapsed, 2))
+    for i in range(count):
+        host.ask("end", "m%d" % i)
+
+
+def main():
+    harness.use(sys.argv[1], sys.argv[2])
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 30
+    top = tempfile.mkdtemp(prefix="caisson-bench-")
+    host = harness.Host(top)
+    try:
+        host.session("warm")
+        time.sleep(0.5)
+        new_sessions(host, rounds)
+        round_trips(host, rounds * 20)
+        checkpoints(host, rounds, 10)
+        checkpoints(host, max(5, rounds // 5), 500)
+        bulk(host, max(3, rounds // 5))
+        memory(host, rounds)
+    finally:
+        host.close()
+        shutil.rmtree(top, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+#include "session/answers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace caisson::session {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr size_t kMostDepth = 128;
+constexpr size_t kMostText = 500;  // of the keeper's reasons, in a note
+constexpr std::string_view kStatuses[] = {"ok", "error", "exit", "final", "interrupted", "missing"};
+
+std::string text_at(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  if (!found || !found->is_string()) return {};
+  std::string_view text = found->get_string();
+  return printable(text.substr(0, kMostText));
+}
+
+int64_t number_at(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  if (!found) return 0;
+  if (const int64_t* number = found->if_int64()) return *number;
+  return 0;
+}
+
+bool true_at(const json::object& object, std::string_view key) {
+  const json::value* found = object.if_contains(key);
+  return found && found->is_bool() && found->get_bool();
+}
+
+// What the way back gave and what it took.
+void tell_way_back(const json::object& ended, std::vector<std::string>& notes) {
+  if (!true_at(ended, "restored")) {
+    std::string why = text_at(ended, "lost");
+    notes.push_back(fmt::format("the session is lost{}{}", why.empty() ? "" : ": ", why));
+    return;
+  }
+  notes.push_back(number_at(ended, "checkpoint") == 0
+                      ? std::string("the session is back at its start; no variables are left")
+                      : fmt::format("the session is back at the state after call {}",
+                                    number_at(ended, "after_call")));
+  if (true_at(ended, "calls_lost")) {
+    std::string why = text_at(ended, "no_newer_checkpoint");
+    notes.push_back(
+        fmt::format("calls before this one are lost too{}{}", why.empty() ? "" : ": ", why));
+  }
+  if (int64_t threads = number_at(ended, "threads_lost"))
+    notes.push_back(fmt::format("{} threads of earlier calls are gone", threads));
+  if (int64_t channels = number_at(ended, "channels_lost"))
+    notes.push_back(fmt::format("{} pipes and sockets of earlier calls are dead", channels));
+}
+
+}  // namespace
+
+Result<json::object> parse_object(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kMostDepth;
+  boost::system::error_code failed;
+  json::value value = json::parse(text, failed, {}, options);
+  if (failed) return Error::plain("an answer that is not JSON: " + failed.message());
+  json::object* object = value.if_object();
+  if (!object) return Error::plain("an answer that is not a JSON object");
+  return std::move(*object);
+}
+
+CallAnswer answer_from_result(uint8_t flags, std::string_view body, const CallFacts& facts) {
+  CallAnswer answer;
+  Result<json::object> result = parse_object(body);
+  if (result) {
+    answer.result = std::move(*result);
+    answer.status = text_at(answer.result, "status");
+    if (std::ranges::find(kStatuses, answer.status) == std::end(kStatuses)) answer.status = "error";
+  } else {
+    answer.status = "error";
+    answer.notes.push_back("the interpreter gave " + result.error().what);
+  }
+  if (flags & kWasInterrupted) {
+    answer.status = facts.interrupt_asked ? "interrupted" : "timeout";
+    answer.notes.push_back(
+        fmt::format("the call {} and stopped at the interrupt; its variables are kept",
+                    facts.interrupt_asked ? "was interrupted" : "ran out of time"));
+  }
+  if (flags & kProcessesEnded)
+    answer.notes.push_back("processes that the call had started were ended");
+  if (flags & kNoWayBack)
+    answer.notes.push_back(
+        "no checkpoint could be taken: a later kill would lose more than its own call");
+  return answer;
+}
+
+CallAnswer answer_from_ended(std::string_view body) {
+  CallAnswer answer;
+  Result<json::object> ended = parse_object(body);
+  if (!ended) return answer_lost("the keeper gave " + ended.error().what);
+  answer.ended = std::move(*ended);
+  std::string stopped = text_at(answer.ended, "stopped");
+  if (stopped == "timeout" || stopped == "interrupt") {
+    answer.status = stopped == "timeout" ? "timeout" : "interrupted";
+    answer.notes.push_back(
+        fmt::format("the call {} and did not stop at the interrupt: it was killed",
+                    stopped == "timeout" ? "ran out of time" : "was interrupted"));
+  } else {
+    answer.status = "killed";
+    std::string why = text_at(answer.ended, "why");
+    answer.notes.push_back("the interpreter ended during the call" +
+                           (why.empty() ? "" : ": " + why));
+  }
+  tell_way_back(answer.ended, answer.notes);
+  if (!true_at(answer.ended, "restored")) answer.status = "lost";
+  return answer;
+}
+
+CallAnswer answer_lost(std::string why) {
+  CallAnswer answer;
+  answer.status = "lost";
+  answer.notes.push_back("the session is lost: " + printable(why));
+  return answer;
+}
+
+std::string text_of_note(std::string_view body) {
+  Result<json::object> note = parse_object(body);
+  if (!note) return "between calls, the keeper gave " + note.error().what;
+  std::vector<std::string> parts{"between calls, the interpreter ended: " + text_at(*note, "why")};
+  tell_way_back(*note, parts);
+  return join(parts, "; ");
+}
+
+Error cell_error(std::string_view doing, std::string_view said) {
+  Error error = Error::plain(std::string(doing));
+  std::string_view last;
+  for (std::string_view line : split(said, '\n')) {
+    if (line.starts_with("hint: ")) {
+      error.hint = printable(line.substr(6));
+    } else if (!trim(line).empty()) {
+      last = line.starts_with("caisson: ") ? line.substr(9) : line;
+      error.hint.clear();
+    }
+  }
+  if (!last.empty()) error.what += ": " + printable(last.substr(0, kMostText));
+  return error;
+}
+
+}  // namespace caisson::session

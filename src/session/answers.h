@@ -1,0 +1,33 @@
+// From what the inside said to what a caller is told. Pure; every word of the interpreter is taken
+// for what user code wants it to be.
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "session/frames.h"
+#include "session/session.h"
+
+namespace caisson::session {
+
+// JSON of a cell: bounded in depth, an object or nothing.
+Result<boost::json::object> parse_object(std::string_view text);
+
+// How the host itself had a part in the end of a call.
+struct CallFacts {
+  bool interrupt_asked = false;
+};
+
+CallAnswer answer_from_result(uint8_t flags, std::string_view body, const CallFacts&);
+CallAnswer answer_from_ended(std::string_view body);
+// The session is gone; `why` is the host's own word.
+CallAnswer answer_lost(std::string why);
+// The interpreter died while no call ran: told with the next answer.
+std::string text_of_note(std::string_view body);
+
+// The error of a cell that could not be made or has ended, out of what `caisson exec` said.
+Error cell_error(std::string_view doing, std::string_view said);
+
+}  // namespace caisson::session

@@ -1,0 +1,64 @@
+// CellProcess: one `caisson exec` that this process has started. Dropping it kills the cell.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "session/channel.h"
+#include "session/event.h"
+
+namespace caisson::session {
+
+// What a session runs in, whichever way it was made. Dropping it ends all that is inside.
+class Hold {
+ public:
+  virtual ~Hold() = default;
+  virtual void kill() = 0;
+  virtual bool alive() const = 0;
+  // What is known about its end, as `caisson exec` would say it.
+  virtual std::string last_words() const = 0;
+  // Until it has ended, or the time is over.
+  virtual Task<> ended(std::chrono::milliseconds patience) = 0;
+};
+
+struct CellStart {
+  std::string caisson;                   // the program
+  std::vector<std::string> words;        // after `exec`, up to and with the command
+  std::vector<std::string> environment;  // of caisson itself; empty: ours
+  std::vector<UniqueFd> descriptors;     // the command's 3, 4, …
+};
+
+class CellProcess final : public Hold, public std::enable_shared_from_this<CellProcess> {
+ public:
+  static Result<std::shared_ptr<CellProcess>> start(Loop&, CellStart);
+  ~CellProcess() override;
+  explicit CellProcess(Loop& loop);
+
+  // SIGKILL to the supervisor takes its cell along (T29). Waits for the supervisor alone, which is
+  // not the cell's to delay.
+  void kill() override;
+  bool alive() const override { return pid_ > 0; }
+  // What it said on stderr, as it is, or how it ended; its first and its last words only.
+  std::string last_words() const override;
+  Task<> ended(std::chrono::milliseconds patience) override;
+
+ private:
+  void watch_end();
+  void watch_errors();
+  void hear();
+  bool reap(int flags);
+
+  Loop& loop_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+  LoopDescriptor pidfd_, errors_;
+  std::string said_;
+  std::vector<Event*> waiting_;
+};
+
+}  // namespace caisson::session

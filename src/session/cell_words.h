@@ -1,0 +1,21 @@
+// The words of the `caisson exec` that a session's cell is. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "session/session.h"
+
+namespace caisson::session {
+
+Result<void> check_name(std::string_view name);
+Result<void> check_spec(const SessionSpec&);
+
+// `kernel_words`: what follows `python3 -I /proc/self/fd/4`. A Python in a home folder (virtualenv,
+// pyenv, conda, uv) is made visible by exec itself, as for any command.
+std::vector<std::string> cell_words(const SessionSpec&, const std::string& workspace,
+                                    const std::vector<std::string>& kernel_words);
+
+}  // namespace caisson::session

@@ -1,0 +1,94 @@
+// Lane: one live interpreter of a session, seen from the host. One call runs at a time; the others
+// wait their turn. The host's clock runs beside the keeper's: a lane that gives no answer is lost.
+#pragma once
+
+#include <boost/json.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "session/answers.h"
+#include "session/channel.h"
+#include "session/event.h"
+#include "session/output.h"
+#include "session/session.h"
+
+namespace caisson::session {
+
+struct LaneOptions {
+  std::vector<HostFunction> functions;
+  uint32_t host_calls = 0;           // that one exec may make
+  std::function<void()> on_silence;  // no answer in time, or nonsense: the cell has to go
+};
+
+struct Call {
+  FrameType type;
+  std::string body;
+  std::vector<UniqueFd> descriptors;
+  std::chrono::milliseconds timeout{0};  // 0: none
+  std::shared_ptr<CallOutput> output;
+};
+
+class Lane final : public ChannelListener, public std::enable_shared_from_this<Lane> {
+ public:
+  Lane(Loop&, UniqueFd control, LaneOptions);
+  void listen() { channel_->listen(weak_from_this()); }
+  void close(std::string why);
+  void set_options(LaneOptions options) { options_ = std::move(options); }
+  bool alive() const { return channel_->open(); }
+  bool busy() const { return turns_.taken(); }
+  const std::string& why_ended() const { return why_ended_; }
+
+  // START and its HELLO. A branch has none to send, and only waits.
+  Task<Result<boost::json::object>> start(boost::json::object options);
+  Task<Result<boost::json::object>> await_hello();
+  // Of a fork of a zygote: nothing is sent to it before it has said that it is confined.
+  Task<Result<void>> await_confined();
+  Task<Result<CallAnswer>> call(Call);
+  // What the keeper answers itself, with DONE or REFUSED.
+  Task<Result<boost::json::object>> order(FrameType, boost::json::object body,
+                                          std::vector<UniqueFd> descriptors = {});
+  void interrupt();
+
+  void heard(Frame) override;
+  void ended(std::string why) override;
+
+ private:
+  struct Waiting {
+    explicit Waiting(Loop& loop) : answered(loop) {}
+    uint32_t request = 0;
+    Event answered;
+    std::optional<Frame> frame;
+    bool is_call = false;
+    CallFacts facts;
+    uint32_t host_calls = 0, unanswered = 0;
+  };
+  Task<Result<Frame>> ask(FrameType, std::string head, std::string body,
+                          std::vector<UniqueFd> descriptors, SteadyClock::time_point deadline,
+                          bool is_call);
+  CallAnswer read_answer(Frame);
+  static void take_output(CallAnswer&, CallOutput*);
+  static Error refusal(const boost::json::object& body);
+  // host_calls.cpp
+  void serve_host_call(Frame);
+  Result<boost::json::object> accept_host_call(Frame);
+  static Task<> run_host_call(std::shared_ptr<Lane>, uint32_t request, boost::json::object call);
+  Task<Result<boost::json::value>> run_function(boost::json::object call);
+  void reply(uint32_t request, boost::json::object body);
+
+  Loop& loop_;
+  std::shared_ptr<Channel> channel_;
+  LaneOptions options_;
+  Turns turns_;
+  Waiting* waiting_ = nullptr;  // of the coroutine that has the turn
+  Event hello_, confined_;
+  bool is_confined_ = false;
+  std::optional<boost::json::object> greeting_;
+  uint32_t requests_ = 0;
+  CallFacts last_facts_;
+  std::vector<std::string> notes_;
+  std::string why_ended_;
+};
+
+}  // namespace caisson::session

@@ -1,0 +1,69 @@
+// LiveSession: a session that has a lane in a running cell.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "session/cell_process.h"
+#include "session/lane.h"
+#include "session/load_rules.h"
+#include "session/session.h"
+
+namespace caisson::session {
+
+// What a session keeps of its spec and of its host.
+struct SessionFacts {
+  SessionInfo info;
+  std::chrono::milliseconds call_timeout{0};
+  uint64_t output_bytes = 0, memory_bytes = 0;
+  std::string home;
+  std::vector<std::string> deny_load;
+  std::string private_workspace;  // made for it alone, goes with it
+};
+
+class LiveSession final : public Session {
+ public:
+  LiveSession(Loop&, SessionFacts, std::shared_ptr<Hold>, std::shared_ptr<Lane>);
+
+  SessionInfo info() const override;
+  Task<Result<CallAnswer>> exec(ExecRequest) override;
+  Task<Result<CallAnswer>> vars(uint32_t limit) override;
+  Task<Result<CallAnswer>> get(std::string name, uint64_t max_bytes) override;
+  Task<Result<CallAnswer>> evaluate(std::string expression, uint64_t max_bytes) override;
+  Task<Result<CallAnswer>> set(std::string name, std::string kind, std::string bytes) override;
+  Task<Result<CallAnswer>> load(std::string path, std::string name, std::string as) override;
+  Task<Result<boost::json::object>> reset() override;
+  Task<Result<boost::json::object>> checkpoint(std::string name) override;
+  Task<Result<boost::json::object>> restore(std::string name) override;
+  Task<Result<boost::json::object>> drop(std::string name) override;
+  Task<Result<boost::json::object>> checkpoints() override;
+  Task<Result<CallAnswer>> save(std::string path) override;
+  Task<Result<CallAnswer>> unsave(std::string path) override;
+  void interrupt() override;
+
+  // A second lane of the same cell, and the facts of its session.
+  Task<Result<std::shared_ptr<LiveSession>>> branch(std::string new_name, std::string from,
+                                                    LaneOptions);
+  // What the lane said of itself.
+  void greeted(const boost::json::object& hello);
+  void note(std::string text);
+  // Lets the lane go; the cell goes with its last lane.
+  void close(std::string why);
+  void kill();
+  bool changed_since_saved() const { return facts_.info.calls != saved_at_call_; }
+  const SessionFacts& facts() const { return facts_; }
+
+ private:
+  Task<Result<CallAnswer>> call(FrameType, boost::json::object body,
+                                std::vector<UniqueFd> descriptors = {});
+  Task<Result<CallAnswer>> run(Call);
+  Error ended() const;
+
+  Loop& loop_;
+  SessionFacts facts_;
+  std::shared_ptr<Hold> cell_;
+  std::shared_ptr<Lane> lane_;
+  uint64_t saved_at_call_ = 0;
+};
+
+}  // namespace caisson::session

@@ -1,0 +1,48 @@
+// What a call writes: two pipes that are read as they fill, kept up to a bound and counted beyond.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "session/channel.h"
+#include "session/session.h"
+
+namespace caisson::session {
+
+class CallOutput : public std::enable_shared_from_this<CallOutput> {
+ public:
+  using Listener = std::function<void(OutputStream, std::string_view)>;
+  static Result<std::shared_ptr<CallOutput>> make(Loop&, uint64_t most, Listener);
+
+  // The write ends, once: they go to the interpreter.
+  std::vector<UniqueFd> take_writers();
+  void start();
+  // All that is in the pipes by now; what comes later has no reader.
+  void finish();
+
+  struct Stream {
+    std::string text;
+    uint64_t cut = 0;
+  };
+  Stream& stream(OutputStream which) { return streams_[static_cast<size_t>(which)]; }
+
+  explicit CallOutput(Loop& loop, uint64_t most, Listener listener);
+
+ private:
+  void wait(size_t which);
+  // False: the pipe has ended. `rounds` bounds how much is read at once.
+  bool read(size_t which, int rounds);
+  void take(size_t which, std::string_view bytes);
+
+  LoopDescriptor pipes_[2];
+  UniqueFd writers_[2];
+  Stream streams_[2];
+  uint64_t left_;
+  Listener listener_;
+};
+
+}  // namespace caisson::session

@@ -1,0 +1,144 @@
+"""Files of the host that a session loads, and snapshots that outlive it."""
+import os
+import time
+
+from harness import DEADLINE, Host, Refused, SessionTest
+
+
+class Load(SessionTest):
+    denied = ("denied",)
+
+    def test_kinds_by_suffix(self):
+        s = self.session()
+        self.ok(s.ask("load", path=self.path("in/a.json", '{"k": [1]}'), name="j"))
+        self.assertEqual(s.value("j['k']"), [1])
+        self.ok(s.ask("load", path=self.path("in/latin.txt", "né".encode("latin-1")), name="t"))
+        self.assertEqual(s.value("t"), "né")
+        path = self.path("in/b.bin", bytes(range(256)))
+        self.ok(s.ask("load", path=path, name="b", **{"as": "bytes"}))
+        self.assertEqual(s.value("b == bytes(range(256))"), True)
+
+    def test_a_folder_and_a_glob_become_a_dict(self):
+        s = self.session()
+        for name in ("d/one.txt", "d/two.txt", "d/sub/three.txt"):
+            self.path(name, name)
+        self.ok(s.ask("load", path=self.path("d"), name="d"))
+        self.assertEqual(s.value("sorted(d)"), ["one.txt", "sub/three.txt", "two.txt"])
+        self.ok(s.ask("load", path=self.path("d/t*.txt"), name="g"))
+        self.assertEqual(s.value("g"), {"two.txt": "d/two.txt"})
+
+    def refused(self, path, words):
+        with self.assertRaisesRegex(Refused, words):
+            self.session().ask("load", path=path, name="x")
+
+    def test_folders_of_keys_are_denied_whatever_they_are_called(self):
+        home = self.host.home
+        for folder in (".ssh", ".aws", ".config/gcloud", ".gnupg"):
+            os.makedirs(os.path.join(home, folder), exist_ok=True)
+            key = os.path.join(home, folder, "key")
+            with open(key, "w") as file:
+                file.write("secret")
+            self.refused(key, "may not read")
+            self.refused(os.path.join(home, folder), "may not read")
+        link = self.path("link")
+        os.symlink(os.path.join(home, ".ssh"), link)
+        self.refused(os.path.join(link, "key"), "may not read")
+        os.symlink(os.path.join(home, ".ssh", "key"), self.path("keylink"))
+        self.refused(self.path("keylink"), "may not read")
+        self.refused(os.path.join(home, ".aws", "..", ".ssh", "key"), "may not read")
+        self.refused(os.path.join(home, ".s?h", "key"), "may not read")
+
+    def test_more_that_the_policy_denies(self):
+        self.refused(self.path("denied/x", "x"), "may not read")
+        self.ok(self.session().ask("load", path=self.path("denied-not/x", "x"), name="x"))
+
+    def test_a_link_in_the_workspace_can_not_lead_out_of_it(self):
+        outside, folder = self.path("outside.txt", "outside"), self.path("work")
+        os.makedirs(folder, exist_ok=True)
+        s = self.session(workspace=folder)
+        self.ok(s.exec("import os; os.symlink(%r, '/workspace/link')" % outside))
+        with self.assertRaisesRegex(Refused, "leads out"):
+            s.ask("load", path=os.path.join(folder, "link"), name="x")
+        self.ok(s.exec("open('/workspace/plain', 'w').write('p')"))
+        self.ok(s.ask("load", path=os.path.join(folder, "plain"), name="x"))
+        self.ok(s.ask("load", path=outside, name="y"))
+
+    def test_what_is_no_file_is_refused_at_once(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        self.refused(fifo, "not a regular file")
+        self.refused("/dev/zero", "not a regular file")
+        self.refused("relative", "absolute")
+        self.refused(self.path("nothing"), "No such file")
+
+    def test_the_file_itself_never_reaches_the_cell(self):
+        """A descriptor of it could be opened again for writing."""
+        path = self.path("precious", "precious")
+        s = self.session()
+        self.ok(s.exec(
+            "import gc, os, builtins\nseen = []\nreal = os.fstat\n"
+            "def look():\n    for fd in os.listdir('/proc/self/fd'):\n"
+            "        try:\n            n = os.readlink('/proc/self/fd/' + fd); seen.append(n)\n"
+            "        except OSError: pass\n"
+            "import sys\nsys.setprofile(lambda *a: look())\n"
+            "import threading; threading.setprofile(lambda *a: look())"))
+        s.ask("load", path=path, name="x")
+        self.assertEqual(s.value("[n for n in seen if 'precious' in n]"), [])
+
+
+class Snapshots(SessionTest):
+    def test_variables_outlive_the_process(self):
+        host = Host(self.path("first"))
+        s = host.session("keep")
+        s.exec("x = {'a': [1, 2]}; gone = (i for i in range(3))")
+        host.ask("end", "keep", save=True)
+        host.close()
+        path = os.path.join(host.state, "keep.snapshot")
+        self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+        host = Host(self.path("first"))
+        self.addCleanup(host.close)
+        s = host.session("keep", take_up=True)
+        self.assertEqual(s.value("x"), {"a": [1, 2]})
+        self.assertEqual(s.ask("get", name="gone")["status"], "missing")
+        self.assertIn("gone", " ".join(s.info["notes"]))
+
+    def test_what_ran_is_saved_by_itself(self):
+        host = Host(self.path("auto"), env={"AUTOSAVE": "1"})
+        self.addCleanup(host.close)
+        s = host.session("auto")
+        self.ok(s.exec("x = 'kept'"))
+        path = os.path.join(host.state, "auto.snapshot")
+        until = time.monotonic() + DEADLINE
+        while not os.path.exists(path) and time.monotonic() < until:
+            time.sleep(0.02)
+        s = host.session("other")
+        self.ok(s.ask("unsave", path=path))
+        self.assertEqual(s.value("x"), "kept")
+
+    def test_a_damaged_one_is_refused(self):
+        s = self.session()
+        self.ok(s.exec("x = 1"))
+        path = self.path("snap")
+        answer = self.ok(s.ask("save", path=path))
+        self.assertEqual(answer["result"]["saved"], ["x"])
+        with open(path, "rb") as file:
+            good = file.read()
+        for bad in (good[:-1], good[:-1] + bytes([good[-1] ^ 1]), b"", b"x" * 100):
+            with open(path, "wb") as file:
+                file.write(bad)
+            with self.assertRaisesRegex(Refused, "damaged|not a snapshot"):
+                s.ask("unsave", path=path)
+        with open(path, "wb") as file:
+            file.write(good)
+        self.ok(s.ask("unsave", path=path))
+
+    def test_nothing_is_unpickled_on_the_host(self):
+        """T59: what a snapshot does, it does in a cell."""
+        marker = self.path("marker")
+        s = self.session()
+        self.ok(s.exec("class Bomb:\n    def __reduce__(self):\n"
+                       "        import os; return (os.system, ('touch %s',))\nb = Bomb()" % marker))
+        path = self.path("bomb")
+        s.ask("save", path=path)
+        self.session().ask("unsave", path=path)
+        self.assertFalse(os.path.exists(marker))
