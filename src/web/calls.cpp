@@ -1,0 +1,100 @@
+#include "web/calls.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace caisson::web {
+namespace {
+
+namespace json = boost::json;
+using session::CallAnswer;
+
+void count(Api& api, Entry& entry, const CallAnswer& answer) {
+  Counters& counters = api.counters();
+  ++counters.executions;
+  ++entry.calls;
+  if (!answer.ok()) ++counters.executions_failed, ++entry.calls_failed;
+  if (answer.status == "timeout" || answer.status == "killed" || answer.status == "interrupted")
+    ++counters.executions_stopped;
+  counters.execution_seconds += answer.milliseconds / 1000;
+  counters.output_bytes += answer.output.size() + answer.errors.size();
+}
+
+Error wrong(std::string_view name, std::string_view wanted) {
+  return {fmt::format("\"{}\" is not {}", name, wanted), {}, EINVAL};
+}
+
+}  // namespace
+
+Task<Result<Turn>> take_turn(EntryPtr entry) {
+  if (entry->turns->full())
+    co_return Error{"too many calls wait for this session", "try again later", EBUSY};
+  co_return co_await entry->turns->take();
+}
+
+Task<Result<CallAnswer>> run_code(Api& api, http::Reply& reply, EntryPtr entry, ExecOrder order,
+                                  OnOutput on_output) {
+  if (entry->turns->full())
+    co_return Error{"too many calls wait for this session", "try again later", EBUSY};
+  bool gone = false, unseen = false;
+  bool& running = order.running ? *order.running : unseen;
+  reply.on_gone([&] {
+    gone = true;
+    if (running) entry->session->interrupt();
+  });
+  Turn turn = co_await entry->turns->take();
+  if (gone) co_return Error::plain("the client left before its turn");
+  running = true;
+  session::ExecRequest request{std::move(order.code), order.timeout, std::move(on_output)};
+  Result<CallAnswer> answer = co_await entry->session->exec(std::move(request));
+  running = false;
+  // The reply outlives this frame, and its watch must not call into it.
+  reply.on_gone({});
+  if (answer.ok()) count(api, *entry, *answer);
+  co_return answer;
+}
+
+Result<std::string> text_member(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  if (!found || found->is_null()) return std::string();
+  if (!found->is_string()) return wrong(name, "a text");
+  return std::string(found->get_string());
+}
+
+Result<std::string> needed_text(const json::object& object, std::string_view name) {
+  if (!object.if_contains(name)) return Error{fmt::format("\"{}\" is missing", name), {}, EINVAL};
+  return text_member(object, name);
+}
+
+Result<std::optional<double>> number_member(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  if (!found || found->is_null()) return std::optional<double>();
+  boost::system::error_code failed;
+  double number = found->to_number<double>(failed);
+  if (failed || !(number >= 0) || number > 1e12) return wrong(name, "a number");
+  return std::optional<double>(number);
+}
+
+Result<uint64_t> number_parameter(const http::Request& request, std::string_view name,
+                                  uint64_t otherwise, uint64_t most) {
+  std::optional<std::string> text = request.parameter(name);
+  if (!text) return otherwise;
+  uint64_t number = 0;
+  auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (text->empty() || failed != std::errc() || end != text->data() + text->size())
+    return wrong(name, "a whole number");
+  return std::min(number, most);
+}
+
+http::Response answer_response(const Result<CallAnswer>& answer) {
+  if (!answer.ok()) return error_response(answer.error());
+  return json_response(answer_json(*answer, WithOutput::kYes),
+                       answer->status == "missing" ? 404 : 200);
+}
+
+http::Response object_response(const Result<json::object>& object, int status) {
+  return object.ok() ? json_response(*object, status) : error_response(object.error());
+}
+
+}  // namespace caisson::web

@@ -1,0 +1,190 @@
+#include "web/sessions.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "web/spec_json.h"
+
+namespace caisson::web {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kLargestList = 16 << 20;
+
+Result<std::string> read_small(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) return Error::system("open " + path);
+  std::string text;
+  char bytes[65536];
+  for (;;) {
+    ssize_t got = ::read(fd.get(), bytes, sizeof bytes);
+    if (got < 0) return Error::system("read " + path);
+    if (got == 0) return text;
+    if (text.size() > kLargestList) return Error::plain(path + " is too large");
+    text.append(bytes, static_cast<size_t>(got));
+  }
+}
+
+// Whole or not at all: a crash in the middle leaves the list that was there.
+Result<void> replace(const std::string& path, std::string_view text) {
+  std::string draft = path + ".new";
+  UniqueFd fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return Error::system("write " + draft);
+  while (!text.empty()) {
+    ssize_t put = ::write(fd.get(), text.data(), text.size());
+    if (put < 0) return Error::system("write " + draft);
+    text.remove_prefix(static_cast<size_t>(put));
+  }
+  if (::rename(draft.c_str(), path.c_str()) < 0) return Error::system("write " + path);
+  return {};
+}
+
+}  // namespace
+
+void Entry::deny(std::string_view rule, std::string_view resource, const Error& error) {
+  ++denied;
+  if (denials.size() == kMostDenials) denials.pop_front();
+  denials.push_back({{"time", std::time(nullptr)},
+                     {"rule", rule},
+                     {"resource", resource},
+                     {"what", error.what},
+                     {"how", error.hint}});
+}
+
+Sessions::Sessions(Loop& loop, session::SessionHost& host, std::string folder)
+    : loop_(loop),
+      host_(host),
+      folder_(std::move(folder)),
+      making_(std::make_shared<Turns>(loop)) {}
+
+EntryPtr Sessions::find(std::string_view name) const {
+  auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+EntryPtr Sessions::add(std::shared_ptr<session::Session> session, session::SessionSpec spec) {
+  spec.name = session->info().name;
+  auto entry = std::make_shared<Entry>(loop_, std::move(session), spec);
+  entries_[spec.name] = entry;
+  return entry;
+}
+
+Result<void> Sessions::remember() const {
+  json::array list;
+  for (const auto& [name, entry] : entries_) list.push_back(spec_to_json(entry->spec));
+  return replace(folder_ + "/sessions.json",
+                 json::serialize(json::object{{"sessions", std::move(list)}}) + "\n");
+}
+
+std::string Sessions::free_name() const {
+  for (size_t number = 1;; ++number) {
+    std::string name = fmt::format("s{}", number);
+    if (!find(name)) return name;
+  }
+}
+
+Task<Result<EntryPtr>> Sessions::create(session::SessionSpec spec) {
+  Turn turn = co_await making_->take();
+  if (entries_.size() >= kMostSessions)
+    co_return Error{fmt::format("there are {} sessions already", kMostSessions),
+                    "end one: DELETE /v1/sessions/NAME", EBUSY};
+  if (spec.name.empty()) spec.name = free_name();
+  EntryPtr there = find(spec.name);
+  if (there && there->session->info().alive)
+    co_return Error{fmt::format("there is a session {} already", printable(spec.name)),
+                    "choose another name, or end that one", EEXIST};
+  Result<std::shared_ptr<session::Session>> made = co_await host_.create(spec);
+  if (!made.ok()) co_return std::move(made).error();
+  EntryPtr entry = add(std::move(*made), std::move(spec));
+  Result<void> noted = remember();
+  if (!noted.ok())
+    entry->notes.push_back("it will not come back after a restart: " + noted.error().what);
+  co_return entry;
+}
+
+Task<Result<EntryPtr>> Sessions::branch(EntryPtr parent, std::string name, std::string from) {
+  Turn making = co_await making_->take();
+  if (name.empty()) name = free_name();
+  if (find(name) || entries_.size() >= kMostSessions)
+    co_return Error{fmt::format("there is a session {} already", printable(name)),
+                    "choose another name, or end that one", EEXIST};
+  std::string of = parent->spec.name;
+  Result<std::shared_ptr<session::Session>> made = co_await host_.branch(of, name, from);
+  if (!made.ok()) co_return std::move(made).error();
+  session::SessionSpec spec = parent->spec;
+  spec.name = name;
+  spec.workspace.clear();  // a branch has its own
+  EntryPtr entry = add(std::move(*made), std::move(spec));
+  (void)remember();
+  co_return entry;
+}
+
+Task<Result<void>> Sessions::end(std::string name, bool save_first) {
+  auto found = entries_.find(name);
+  if (found == entries_.end())
+    co_return Error{fmt::format("there is no session {}", printable(name)), {}, ENOENT};
+  EntryPtr entry = found->second;
+  entries_.erase(found);
+  Result<void> noted = remember();
+  Result<void> ended = co_await host_.end(name, save_first);
+  if (!ended.ok()) co_return ended;
+  co_return noted;
+}
+
+Task<Result<EntryPtr>> Sessions::default_session() {
+  if (EntryPtr entry = find(kDefaultSession)) co_return entry;
+  session::SessionSpec spec;
+  spec.name = kDefaultSession;
+  Result<EntryPtr> made = co_await create(std::move(spec));
+  // Somebody else was first.
+  if (!made.ok() && made.error().errnum == EEXIST) co_return find(kDefaultSession);
+  co_return made;
+}
+
+Task<std::vector<std::string>> Sessions::bring_back() {
+  std::vector<std::string> lines;
+  Result<std::string> text = read_small(folder_ + "/sessions.json");
+  if (!text.ok()) co_return lines;
+  Result<json::object> list = parse_object(*text);
+  const json::value* found = list.ok() ? list->if_contains("sessions") : nullptr;
+  if (!found || !found->is_array()) co_return lines;
+  json::array specs = found->get_array();
+  for (const json::value& each : specs) {
+    Result<session::SessionSpec> spec =
+        each.is_object() ? spec_from_json(each.get_object()) : Error::plain("not an object");
+    if (!spec.ok()) continue;
+    std::string name = spec->name;
+    spec->take_up_snapshot = true;
+    Result<EntryPtr> made = co_await create(std::move(*spec));
+    if (!made.ok()) {
+      lines.push_back(fmt::format("session {} did not come back: {}", name, made.error().what));
+      continue;
+    }
+    lines.push_back(fmt::format("session {} is back", name));
+    session::SessionInfo info = (*made)->session->info();
+    for (const std::string& note : info.notes)
+      lines.push_back(fmt::format("session {}: {}", name, note));
+  }
+  co_return lines;
+}
+
+Task<> Sessions::save_all() {
+  // The list stays as it is: these are the sessions that come back.
+  std::map<std::string, EntryPtr, std::less<>> ending = std::move(entries_);
+  entries_.clear();
+  // Branches first: they live in their parent's cell, and end with it.
+  for (bool branches : {true, false})
+    for (const auto& [name, entry] : ending) {
+      if (entry->session->info().parent.empty() == branches) continue;
+      Result<void> ended = co_await host_.end(name, true);
+      (void)ended;
+    }
+}
+
+}  // namespace caisson::web

@@ -1,0 +1,72 @@
+// The sessions as the API knows them: what they were made with, whose turn it is, what was refused.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "session/session_host.h"
+#include "web/turns.h"
+
+namespace caisson::web {
+
+struct Entry {
+  Entry(Loop& loop, std::shared_ptr<session::Session> the_session, session::SessionSpec the_spec)
+      : session(std::move(the_session)),
+        spec(std::move(the_spec)),
+        turns(std::make_shared<Turns>(loop)) {}
+
+  std::shared_ptr<session::Session> session;
+  session::SessionSpec spec;  // of a branch: its parent's, under its own name
+  std::shared_ptr<Turns> turns;
+  std::vector<std::string> notes;           // of its return from a snapshot
+  std::deque<boost::json::object> denials;  // the newest last
+  uint64_t denied = 0;                      // of all time
+  uint64_t calls = 0, calls_failed = 0;
+  double call_seconds = 0;
+
+  void deny(std::string_view rule, std::string_view resource, const Error& error);
+};
+using EntryPtr = std::shared_ptr<Entry>;
+
+inline constexpr std::string_view kDefaultSession = "default";
+inline constexpr size_t kMostSessions = 4096;
+inline constexpr size_t kMostDenials = 256;
+
+class Sessions {
+ public:
+  // `folder`: the state folder, which is there; sessions that are to come back are noted in it.
+  Sessions(Loop& loop, session::SessionHost& host, std::string folder);
+
+  // What a process before this one left: each is made anew and takes up its snapshot. The lines are
+  // for a person.
+  Task<std::vector<std::string>> bring_back();
+
+  Task<Result<EntryPtr>> create(session::SessionSpec spec);
+  Task<Result<EntryPtr>> branch(EntryPtr parent, std::string name, std::string from);
+  Task<Result<void>> end(std::string name, bool save_first);
+  // The session of those who name none; made at its first use.
+  Task<Result<EntryPtr>> default_session();
+  EntryPtr find(std::string_view name) const;
+  const std::map<std::string, EntryPtr, std::less<>>& all() const { return entries_; }
+  // A clean end: a snapshot of each, and the list of them stays.
+  Task<> save_all();
+
+  std::string free_name() const;
+
+ private:
+  Result<void> remember() const;
+  EntryPtr add(std::shared_ptr<session::Session> session, session::SessionSpec spec);
+
+  Loop& loop_;
+  session::SessionHost& host_;
+  std::string folder_;
+  std::map<std::string, EntryPtr, std::less<>> entries_;
+  std::shared_ptr<Turns> making_;  // one at a time: two first users share one default session
+};
+
+}  // namespace caisson::web

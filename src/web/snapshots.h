@@ -1,0 +1,16 @@
+// Snapshots as data that a client keeps. The file between session and client is ours alone, and
+// nothing on this side ever looks into it.
+#pragma once
+
+#include <boost/json.hpp>
+
+#include "web/api.h"
+
+namespace caisson::web {
+
+// {saved, skipped, bytes, sha256, data}
+Task<Result<boost::json::object>> take_snapshot(Api& api, EntryPtr entry);
+// `body`: {"data": …}; gives {restored, failed, skipped}.
+Task<Result<boost::json::object>> put_snapshot_back(Api& api, EntryPtr entry, std::string body);
+
+}  // namespace caisson::web

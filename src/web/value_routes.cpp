@@ -1,0 +1,144 @@
+// Variables in and out, and files of the workspace.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "web/calls.h"
+#include "web/files.h"
+
+namespace caisson::web {
+namespace {
+
+namespace json = boost::json;
+using session::CallAnswer;
+
+constexpr uint64_t kLargestValue = 64 << 20, kUsualValue = 1 << 20;
+
+// By the type that the client says it sends; JSON is parsed inside, never here.
+std::string kind_of(const http::Request& request) {
+  const std::string* type = request.find("Content-Type");
+  if (!type) return "bytes";
+  if (request.lists("Content-Type", "application/json")) return "json";
+  return http::same_text(std::string_view(*type).substr(0, 5), "text/") ? "text" : "bytes";
+}
+
+struct Wanted {
+  std::string what;
+  uint64_t max_bytes = 0;
+};
+Result<Wanted> expression_of(const http::Request& request) {
+  json::object body = TRY(parse_object(request.body));
+  double most = TRY(number_member(body, "max_bytes")).value_or(kUsualValue);
+  return Wanted{TRY(needed_text(body, "expression")),
+                std::min(static_cast<uint64_t>(most), kLargestValue)};
+}
+
+struct LoadOrder {
+  std::string path, name, as;
+};
+Result<LoadOrder> load_order(const http::Request& request) {
+  json::object body = TRY(parse_object(request.body));
+  LoadOrder order{TRY(needed_text(body, "path")), TRY(needed_text(body, "name")),
+                  TRY(text_member(body, "as"))};
+  if (order.as.empty()) order.as = "auto";
+  return order;
+}
+
+Result<Workspace> workspace_of(const Call& call) {
+  return Workspace::open(call.entry->session->info().workspace);
+}
+
+Result<http::Response> file_or_list(const Call& call) {
+  Workspace workspace = TRY(workspace_of(call));
+  if (TRY(workspace.is_folder(call.words)))
+    return json_response(json::object{{"files", TRY(workspace.list(call.words))}});
+  return http::Response{200,
+                        {{"Content-Type", "application/octet-stream"},
+                         // A page that a cell wrote must not run in the API's origin.
+                         {"Content-Disposition", "attachment"},
+                         {"Content-Security-Policy", "sandbox"}},
+                        TRY(workspace.read(call.words))};
+}
+
+Result<void> write_file(const Call& call) {
+  return TRY(workspace_of(call)).write(call.words, call.request.body);
+}
+
+Result<void> remove_file(const Call& call) { return TRY(workspace_of(call)).remove(call.words); }
+
+}  // namespace
+
+Task<http::Response> list_vars(Api&, Call& call) {
+  Result<uint64_t> limit = number_parameter(call.request, "limit", 1000, 10'000);
+  if (!limit.ok()) co_return error_response(limit.error());
+  Result<Turn> turn = co_await take_turn(call.entry);
+  if (!turn.ok()) co_return error_response(turn.error());
+  auto most = static_cast<uint32_t>(*limit);
+  Result<CallAnswer> answer = co_await call.entry->session->vars(most);
+  co_return answer_response(answer);
+}
+
+Task<http::Response> get_var(Api&, Call& call) {
+  Result<uint64_t> most = number_parameter(call.request, "max_bytes", kUsualValue, kLargestValue);
+  if (!most.ok()) co_return error_response(most.error());
+  Result<Turn> turn = co_await take_turn(call.entry);
+  if (!turn.ok()) co_return error_response(turn.error());
+  const std::string& name = call.words.at(0);
+  Result<CallAnswer> answer = co_await call.entry->session->get(name, *most);
+  if (answer.ok() && answer->status == "missing")
+    co_return http::refusal(404, fmt::format("there is no variable {}", printable(name)),
+                            "GET …/vars lists them");
+  co_return answer_response(answer);
+}
+
+Task<http::Response> set_var(Api&, Call& call) {
+  Result<Turn> turn = co_await take_turn(call.entry);
+  if (!turn.ok()) co_return error_response(turn.error());
+  std::string kind = kind_of(call.request);
+  Result<CallAnswer> answer =
+      co_await call.entry->session->set(call.words.at(0), kind, std::move(call.request.body));
+  co_return answer_response(answer);
+}
+
+Task<http::Response> evaluate(Api&, Call& call) {
+  Result<Wanted> wanted = expression_of(call.request);
+  if (!wanted.ok()) co_return error_response(wanted.error());
+  Result<Turn> turn = co_await take_turn(call.entry);
+  if (!turn.ok()) co_return error_response(turn.error());
+  Result<CallAnswer> answer =
+      co_await call.entry->session->evaluate(wanted->what, wanted->max_bytes);
+  co_return answer_response(answer);
+}
+
+Task<http::Response> load_file(Api&, Call& call) {
+  Result<LoadOrder> order = load_order(call.request);
+  if (!order.ok()) co_return error_response(order.error());
+  Result<Turn> turn = co_await take_turn(call.entry);
+  if (!turn.ok()) co_return error_response(turn.error());
+  Result<CallAnswer> answer =
+      co_await call.entry->session->load(order->path, order->name, order->as);
+  // Refused by a rule, or by the kernel for its rights; a file that isn't there is no denial.
+  int why = answer.ok() ? ENOENT : answer.error().errnum;
+  if (why == 0 || why == EACCES || why == EPERM)
+    call.entry->deny("load", order->path, answer.error());
+  co_return answer_response(answer);
+}
+
+Task<http::Response> get_file(Api&, Call& call) {
+  Result<http::Response> found = file_or_list(call);
+  co_return found.ok() ? std::move(*found) : error_response(found.error());
+}
+
+Task<http::Response> put_file(Api&, Call& call) {
+  Result<void> written = write_file(call);
+  if (!written.ok()) co_return error_response(written.error());
+  co_return json_response(
+      json::object{{"written", join(call.words, "/")}, {"bytes", call.request.body.size()}}, 201);
+}
+
+Task<http::Response> delete_file(Api&, Call& call) {
+  Result<void> removed = remove_file(call);
+  if (!removed.ok()) co_return error_response(removed.error());
+  co_return json_response(json::object{{"removed", join(call.words, "/")}});
+}
+
+}  // namespace caisson::web

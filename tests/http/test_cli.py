@@ -1,0 +1,236 @@
+"""`caisson session`: a thin client that starts its server when none runs."""
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import threading
+import unittest
+
+import harness
+from harness import Server, ServerTest, wait_for
+
+
+class Commands(ServerTest):
+    WORDS = ()
+
+    def run_ok(self, *words, **more):
+        ended = self.server.cli(*words, **more)
+        self.assertEqual(ended.code, 0, ended)
+        return ended
+
+    def fresh(self, *words):
+        name = self.run_ok("new", *words).out.strip()
+        self.addCleanup(self.server.cli, "kill", name)
+        return name
+
+    def test_state_lasts_between_commands(self):
+        name = self.fresh()
+        self.run_ok("exec", name, "-c", "x = 6 * 7")
+        ended = self.run_ok("exec", name, "-c", "print('hello')\nx")
+        self.assertEqual((ended.out, ended.err), ("hello\n42\n", ""))
+
+    def test_code_from_a_file_and_from_stdin(self):
+        name = self.fresh()
+        path = os.path.join(self.server.project, "code.py")
+        with open(path, "w") as out:
+            out.write("print('from a file')\n")
+        self.assertEqual(self.run_ok("exec", name, "code.py").out, "from a file\n")
+        self.assertEqual(self.run_ok("exec", name, stdin=b"print('piped')").out, "piped\n")
+
+    def test_exit_codes(self):
+        name = self.fresh()
+        raised = self.server.cli("exec", name, "-c", "print('before')\n1 / 0")
+        self.assertEqual((raised.code, raised.out), (1, "before\n"), raised)
+        self.assertIn("ZeroDivisionError", raised.err)
+        self.assertNotIn("\x1b", raised.err)
+        late = self.server.cli("exec", name, "--timeout", "200ms", "-c", "while True: pass")
+        self.assertEqual(late.code, 124, late)
+        nowhere = self.server.cli("exec", "nowhere", "-c", "1")
+        self.assertEqual(nowhere.code, 125, nowhere)
+        self.assertRegex(nowhere.err, r"^caisson: .*\nhint: .*\n$")
+
+    def test_output_streams(self):
+        """A line is there while the code still runs."""
+        name = self.fresh()
+        child = subprocess.Popen(
+            [harness.BINARY, "session", "exec", name, "-c",
+             "import time\nprint('early', flush=True)\ntime.sleep(30)"],
+            env=self.server.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (child.kill(), child.communicate()))
+        self.assertEqual(child.stdout.readline(), b"early\n")
+        self.assertIsNone(child.poll())
+        child.send_signal(signal.SIGINT)
+        child.wait(timeout=harness.DEADLINE)
+        # The client is gone, and its call with it: the next one need not wait 30 seconds.
+        self.assertEqual(self.run_ok("exec", name, "-c", "1").out, "1\n")
+
+    def test_json_of_everything_that_reports(self):
+        name = self.fresh()
+        self.run_ok("exec", name, "-c", "x = 1")
+        answer = self.run_ok("exec", name, "--json", "-c", "print(1)\n2").json
+        self.assertEqual((answer["status"], answer["output"]), ("ok", "1\n"))
+        self.assertIn(name, [s["name"] for s in self.run_ok("list", "--json").json["sessions"]])
+        self.assertEqual(self.run_ok("vars", name, "--json").json["variables"][0]["name"], "x")
+        self.assertEqual(self.run_ok("get", name, "x", "--json").json["value"], 1)
+        self.assertIn("checkpoint", self.run_ok("checkpoint", name, "c", "--json").out)
+        json.loads(self.run_ok("reset", name, "--json").out)
+        other = self.run_ok("new", "--json").json["name"]
+        self.assertEqual(self.run_ok("kill", other, "--json").json["ended"], other)
+
+    def test_values(self):
+        name = self.fresh()
+        self.run_ok("set", name, "text", "--text", "\U0001f600")
+        self.assertEqual(self.run_ok("get", name, "text").out, '"\U0001f600"\n')
+        self.run_ok("set", name, "data", "--as", "json", stdin=b'{"a": [1]}')
+        self.assertEqual(self.run_ok("get", name, "-e", "data['a'][0] + 1").out, "2\n")
+        self.assertIn("data: dict", self.run_ok("vars", name).out)
+        path = os.path.join(self.server.project, "loaded.txt")
+        with open(path, "w") as out:
+            out.write("from the host")
+        self.run_ok("load", name, "loaded.txt", "loaded")
+        self.assertEqual(self.run_ok("get", name, "loaded").out, '"from the host"\n')
+        self.assertEqual(self.server.cli("get", name, "nowhere").code, 125)
+        self.assertEqual(self.server.cli("get", name, "-e", "1/0").code, 1)
+
+    def test_checkpoints_and_branches(self):
+        name = self.fresh()
+        self.run_ok("exec", name, "-c", "x = 1")
+        self.run_ok("checkpoint", name, "one")
+        self.assertEqual(self.run_ok("checkpoint", name, "--list").out, "one\n")
+        branch = self.run_ok("branch", name, "cli-branch").out.strip()
+        self.addCleanup(self.server.cli, "kill", branch)
+        self.run_ok("exec", name, "-c", "x = 2")
+        self.assertEqual(self.run_ok("get", branch, "x").out, "1\n")
+        self.run_ok("restore", name, "one")
+        self.assertEqual(self.run_ok("get", name, "x").out, "1\n")
+        self.run_ok("checkpoint", name, "--drop", "one")
+        self.assertEqual(self.run_ok("checkpoint", name, "--list").out, "")
+
+    def test_snapshots_in_a_file(self):
+        one, two = self.fresh(), self.fresh()
+        self.run_ok("exec", one, "-c", "x = [1, 2]")
+        self.run_ok("snapshot", "save", one, "file.snapshot")
+        self.run_ok("snapshot", "restore", two, "file.snapshot")
+        self.assertEqual(self.run_ok("get", two, "x").out, "[1,2]\n")
+
+    def test_mistakes_are_told(self):
+        for words, part in ((["nwe"], "new"), ([], "--help"), (["exec"], "exec NAME"),
+                            (["new", "--memry", "1G"], "--memory"), (["snapshot", "x"], "session"),
+                            (["list", "surplus"], "list"), (["new", "--memory"], "value")):
+            ended = self.server.cli(*words)
+            self.assertEqual((ended.code, ended.out), (125, ""), ended)
+            self.assertRegex(ended.err, r"^caisson: .*\nhint: .*\n$")
+            self.assertIn(part, ended.err)
+
+    def test_help_fits(self):
+        for word in ("session", "serve"):
+            text = subprocess.run([harness.BINARY, word, "--help"], env=self.server.env,
+                                  stdout=subprocess.PIPE, check=True, timeout=10).stdout.decode()
+            self.assertLessEqual(len(text.splitlines()), 60)
+            self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
+            self.assertIn(f"caisson {word}", text.splitlines()[0])
+
+    def terminal(self, *words):
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(harness.BINARY, [harness.BINARY, "session", *words], self.server.env)
+        self.addCleanup(os.close, fd)
+        return pid, fd
+
+    def until(self, fd, text):
+        got = b""
+        while text not in got:
+            self.assertTrue(select.select([fd], [], [], harness.DEADLINE)[0], got)
+            try:
+                piece = os.read(fd, 4096)
+            except OSError:
+                piece = b""
+            if not piece:
+                self.fail(f"{text!r} did not come: {got!r}")
+            got += piece
+        return got
+
+    def test_attach_is_a_dialogue(self):
+        name = self.fresh()
+        pid, fd = self.terminal("attach", name)
+        self.until(fd, b">>> ")
+        os.write(fd, b"x = 20\n")
+        self.until(fd, b">>> ")
+        os.write(fd, b"for i in range(2):\n")
+        self.until(fd, b"... ")
+        os.write(fd, b"  print(x + i)\n\n")
+        self.assertIn(b"20\r\n21\r\n", self.until(fd, b">>> "))
+        os.write(fd, b"import time; time.sleep(60)\n")
+        wait_for(lambda: self.ask("GET", f"/v1/sessions/{name}").json["busy"], "a busy session")
+        while not select.select([fd], [], [], 0.2)[0] or b">>> " not in os.read(fd, 4096):
+            os.write(fd, b"\x03")
+        os.write(fd, b"print('still', x)\n")
+        self.until(fd, b"still 20")
+        os.write(fd, b"\x04")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+
+    def test_a_terminal_sees_no_commands(self):
+        """Output of the code can't steer the terminal (T42)."""
+        name = self.fresh()
+        pid, fd = self.terminal("exec", name, "-c",
+                                "print('a\\x1b]52;c;eA==\\x07b\\x1b[31mred\\x1b[0m end')")
+        got = self.until(fd, b"end")
+        os.waitpid(pid, 0)
+        self.assertNotIn(b"52;c", got)
+        self.assertIn(b"ab\x1b[31mred", got)
+
+
+class OwnServer(unittest.TestCase):
+    """Without a server, `new` starts one; two at once start one."""
+
+    def setUp(self):
+        self.server = Server(start=False)
+        self.addCleanup(self.server.close)
+        self.addCleanup(self.stop_servers)
+
+    def stop_servers(self):
+        for pid in self.servers():
+            os.kill(pid, signal.SIGTERM)
+            wait_for(lambda: not os.path.exists(f"/proc/{pid}"), "the server's end")
+
+    def servers(self):
+        """The one that answers. (By their words they can't be counted: what a server clones has
+        the same ones until it becomes something else.)"""
+        try:
+            return [self.server.ask("GET", "/v1/health").json["pid"]]
+        except (FileNotFoundError, ConnectionRefusedError):
+            return []
+
+    def starts(self):
+        with open(os.path.join(self.server.folder, "serve.log")) as log:
+            return len(log.read().splitlines())
+
+    def test_one_server_for_many_starters(self):
+        self.assertEqual(self.server.cli("list").out, "")
+        self.assertEqual(self.servers(), [])  # a question starts nothing
+        names, threads = [], []
+        for _ in range(4):
+            thread = threading.Thread(target=lambda: names.append(self.server.cli("new")))
+            thread.start()
+            threads.append(thread)
+        for thread in threads:
+            thread.join()
+        self.assertEqual([each.code for each in names], [0] * 4, names)
+        self.assertEqual(len({each.out for each in names}), 4)
+        self.assertEqual(self.starts(), 1)  # one line: "serving on …", nobody found it taken
+        pid = self.servers()[0]
+        self.assertEqual(os.getsid(pid), pid)  # not in the terminal's session
+        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
+        self.assertEqual(os.readlink(f"/proc/{pid}/fd/0"), "/dev/null")
+        for each in names:
+            self.server.cli("kill", each.out.strip())
+
+    def test_a_server_that_was_stopped_comes_back_with_its_sessions(self):
+        name = self.server.cli("new").out.strip()
+        self.assertEqual(self.server.cli("exec", name, "-c", "x = 7").code, 0)
+        self.stop_servers()
+        self.assertEqual(self.servers(), [])
+        self.assertEqual(self.server.cli("exec", name, "-c", "x").out, "7\n")
+        self.assertEqual(self.server.cli("kill", name).code, 0)

@@ -1,0 +1,114 @@
+"""Ends: clean, idle, and by SIGKILL; what comes back afterwards."""
+import os
+import signal
+import subprocess
+import unittest
+
+import harness
+from harness import Server, processes_with, wait_for
+
+
+class Ends(unittest.TestCase):
+    def serve(self, *words, **more):
+        server = Server(*words, **more)
+        self.addCleanup(server.close)
+        return server
+
+    def exec(self, server, name, code):
+        answer = server.ask("POST", f"/v1/sessions/{name}/exec", {"code": code})
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json
+
+    def test_sigterm_saves_and_the_next_one_takes_up(self):
+        server = self.serve()
+        server.ask("POST", "/v1/sessions", {"name": "kept", "memory_bytes": 512 << 20})
+        self.exec(server, "kept", "x = [1, 2, 3]\nimport threading\nlock = threading.Lock()")
+        server.ask("POST", "/v1/sessions", {"name": "ended"})
+        server.ask("DELETE", "/v1/sessions/ended")
+        self.assertEqual(server.stop(), 0)
+        self.assertFalse(os.path.exists(server.socket))
+        wait_for(lambda: not processes_with(server.top), "the end of all processes")
+        server.start()
+        listed = {each["name"]: each for each in server.ask("GET", "/v1/sessions").json["sessions"]}
+        self.assertEqual(list(listed), ["kept"])
+        self.assertEqual(listed["kept"]["limits"]["memory_bytes"], 512 << 20)
+        self.assertEqual(self.exec(server, "kept", "x")["value"]["text/plain"], "[1, 2, 3]")
+        notes = " ".join(listed["kept"]["notes"])
+        self.assertIn("lock", notes)  # what was lost is said
+        self.assertIn("x", notes)
+
+    def test_sigkill_leaves_no_process(self):
+        server = self.serve()
+        for name in ("one", "two"):
+            server.ask("POST", "/v1/sessions", {"name": name})
+            self.exec(server, name, "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
+                                    "import os\nif os.fork() == 0:\n  os.setsid(); "
+                                    "import time; time.sleep(1000)")
+        children = [pid for pid in descendants(server.process.pid)]
+        self.assertGreaterEqual(len(children), 4)
+        server.stop(signal.SIGKILL)
+        wait_for(lambda: not [pid for pid in children if is_alive(pid)],
+                 "the end of all processes")
+
+    def test_after_sigkill_sessions_come_back_from_their_snapshots(self):
+        server = self.serve()
+        server.ask("POST", "/v1/sessions", {"name": "crashed"})
+        self.exec(server, "crashed", "x = 'saved'")
+        self.assertEqual(server.stop(), 0)  # leaves a snapshot
+        server.start()
+        self.exec(server, "crashed", "y = 'not saved'")
+        server.stop(signal.SIGKILL)
+        server.start()
+        self.assertEqual(self.exec(server, "crashed", "x")["value"]["text/plain"], "'saved'")
+        self.assertEqual(self.exec(server, "crashed", "'y' in dir()")["value"]["text/plain"],
+                         "False")
+        self.assertTrue(any("crashed is back" in line for line in server.lines), server.lines)
+
+    def test_an_idle_server_ends_by_itself(self):
+        server = self.serve("--idle", "300ms")
+        self.assertEqual(server.process.wait(timeout=harness.DEADLINE), 0)
+        self.assertFalse(os.path.exists(server.socket))
+
+    def test_a_session_keeps_it(self):
+        server = self.serve("--idle", "300ms")
+        made = server.ask("POST", "/v1/sessions", {"name": "keeper"})
+        self.assertEqual(made.status, 201, made)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            server.process.wait(timeout=1)
+        server.ask("DELETE", "/v1/sessions/keeper")
+        self.assertEqual(server.process.wait(timeout=harness.DEADLINE), 0)
+
+    def test_a_session_that_will_not_save_does_not_hold_the_end(self):
+        server = self.serve()
+        server.ask("POST", "/v1/sessions", {"name": "stubborn"})
+        connection = server.connection()
+        connection.request("POST", "/v1/sessions/stubborn/exec", body=b'{"code": "while True: pass"}',
+                           headers=harness.JSON)
+        wait_for(lambda: server.ask("GET", "/v1/sessions/stubborn").json["busy"], "a busy session")
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(timeout=harness.DEADLINE), 0)
+        connection.close()
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def descendants(pid):
+    parents = {}
+    for each in os.listdir("/proc"):
+        if each.isdigit():
+            try:
+                with open(f"/proc/{each}/stat") as stat:
+                    parents[int(each)] = int(stat.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                continue
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return found

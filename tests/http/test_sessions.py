@@ -1,0 +1,377 @@
+"""Sessions over /v1: each route, two at once, streams in order."""
+import json
+import os
+import threading
+import time
+
+from harness import JSON, ServerTest, wait_for
+
+
+class Sessions(ServerTest):
+    def test_a_session_from_its_beginning_to_its_end(self):
+        made = self.ok("POST", "/v1/sessions", {"name": "whole"}, status=201).json
+        self.assertEqual((made["name"], made["alive"]), ("whole", True))
+        listed = self.ok("GET", "/v1/sessions").json["sessions"]
+        self.assertIn("whole", [each["name"] for each in listed])
+        self.assertEqual(self.exec("whole", "6 * 7")["value"]["text/plain"], "42")
+        self.assertEqual(self.ok("DELETE", "/v1/sessions/whole").json,
+                         {"ended": "whole", "saved": False})
+        self.assert_refused(self.ask("GET", "/v1/sessions/whole"), 404)
+
+    def test_names(self):
+        name = self.new()
+        self.assertTrue(name)
+        self.assert_refused(self.ask("POST", "/v1/sessions", {"name": name}), 409, name)
+        for bad in ("../x", "a/b", "", "x" * 65, "-x", "a b", "\x00"):
+            if bad:
+                answer = self.ask("POST", "/v1/sessions", {"name": bad})
+                self.assertGreaterEqual(answer.status, 400, bad)
+                self.assertLess(answer.status, 500, bad)
+
+    def test_unknown_members_are_refused(self):
+        self.assert_refused(self.ask("POST", "/v1/sessions", {"memory": "1G"}), 400, "memory")
+        self.assert_refused(self.ask("POST", "/v1/sessions", {"pids": -1}), 400, "pids")
+
+    def test_limits_are_told_and_hold(self):
+        name = self.new(memory_bytes=256 << 20, timeout_ms=5000, output_bytes=4096)
+        limits = self.ok("GET", f"/v1/sessions/{name}/limits").json
+        self.assertEqual((limits["memory_bytes"], limits["output_bytes"]), (256 << 20, 4096))
+        answer = self.exec(name, "print('x' * 100000)")
+        self.assertLessEqual(len(answer["output"]), 4096)
+        self.assertGreater(answer["output_cut"], 0)
+
+    def test_how_calls_end(self):
+        name = self.new()
+        self.assertEqual(self.exec(name, "1")["status"], "ok")
+        raised = self.exec(name, "1 / 0")
+        self.assertEqual((raised["status"], raised["error"]["type"]), ("error", "ZeroDivisionError"))
+        late = self.exec(name, "import time; time.sleep(60)", timeout_ms=200)
+        self.assertEqual(late["status"], "timeout", late)
+        self.assertEqual(self.exec(name, "'again'")["status"], "ok")
+
+    def test_two_sessions_at_once(self):
+        """One sleeps, the other answers meanwhile; neither sees the other's names."""
+        one, two = self.new(), self.new()
+        self.exec(one, "mine = 1")
+        answers = {}
+
+        def sleep():
+            answers["one"] = self.exec(one, "import time; time.sleep(1.5); mine")
+
+        thread = threading.Thread(target=sleep)
+        thread.start()
+        wait_for(lambda: self.ask("GET", f"/v1/sessions/{one}").json["busy"], "a busy session")
+        self.assertEqual(self.exec(two, "'mine' in dir()")["value"]["text/plain"], "False")
+        self.assertTrue(thread.is_alive())
+        thread.join()
+        self.assertEqual(answers["one"]["value"]["text/plain"], "1")
+
+    def test_calls_of_one_session_take_turns(self):
+        name = self.new()
+        self.exec(name, "order = []")
+        threads = [threading.Thread(target=self.exec, args=(name, f"order.append({i})"))
+                   for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        value = self.ok("GET", f"/v1/sessions/{name}/vars/order").json["value"]
+        self.assertEqual(sorted(value), list(range(8)))
+
+    def test_keep_alive(self):
+        name = self.new()
+        connection = self.server.connection()
+        for i in range(20):
+            answer = self.ok("POST", f"/v1/sessions/{name}/exec", {"code": f"{i} + 1"},
+                             connection=connection)
+            self.assertEqual(answer.json["value"]["text/plain"], str(i + 1))
+        connection.close()
+
+    def test_interrupt(self):
+        name = self.new()
+        self.exec(name, "kept = 1")
+        answers = []
+        thread = threading.Thread(
+            target=lambda: answers.append(self.exec(name, "import time\ntime.sleep(60)")))
+        thread.start()
+        path = f"/v1/sessions/{name}"
+        wait_for(lambda: self.ask("GET", path).json["busy"], "a busy session")
+        while thread.is_alive():
+            self.ok("POST", path + "/interrupt")
+            thread.join(0.1)
+        self.assertEqual(answers[0]["status"], "interrupted", answers)
+        self.assertEqual(self.exec(name, "kept")["value"]["text/plain"], "1")
+
+    def test_a_client_that_leaves_stops_its_call_only(self):
+        name = self.new(timeout_ms=60000)
+        self.exec(name, "kept = 1")
+        connection = self.server.connection()
+        connection.request("POST", f"/v1/sessions/{name}/exec", body=json.dumps(
+            {"code": "import time\ntime.sleep(60)"}).encode(), headers=JSON)
+        wait_for(lambda: self.ask("GET", f"/v1/sessions/{name}").json["busy"], "a busy session")
+        connection.close()
+        self.assertEqual(self.exec(name, "kept")["value"]["text/plain"], "1")  # waited its turn
+
+    def test_an_end_that_saves_can_be_taken_up(self):
+        self.ok("POST", "/v1/sessions", {"name": "resumed"}, status=201)
+        self.exec("resumed", "x = 'kept'")
+        self.assertTrue(self.ok("DELETE", "/v1/sessions/resumed?save=1").json["saved"])
+        self.new("resumed")  # without asking, nothing comes back
+        self.assertEqual(self.exec("resumed", "'x' in dir()")["value"]["text/plain"], "False")
+        self.ok("DELETE", "/v1/sessions/resumed")
+        made = self.ok("POST", "/v1/sessions", {"name": "resumed", "resume": True}, status=201).json
+        self.assertIn("x", " ".join(made["notes"]))
+        self.assertEqual(self.exec("resumed", "x")["value"]["text/plain"], "'kept'")
+
+    def test_code_in_a_session_cannot_reach_the_server(self):
+        """Neither its port nor its socket; from the host both answer."""
+        name = self.new()
+        code = f"""
+import socket
+def reach(family, address):
+    with socket.socket(family) as sock:
+        sock.settimeout(2)
+        try:
+            sock.connect(address)
+        except OSError as error:
+            return type(error).__name__
+        return 'reached'
+found = [reach(socket.AF_INET, ('127.0.0.1', {self.server.ports[0]})),
+         reach(socket.AF_UNIX, {self.server.socket!r})]
+"""
+        self.exec(name, code)
+        found = self.ok("GET", f"/v1/sessions/{name}/vars/found").json["value"]
+        self.assertNotIn("reached", found)
+        scope = {}
+        exec(code, scope)  # the probe itself works
+        self.assertEqual(scope["found"], ["reached", "reached"])
+
+    def test_policy_words_are_options_only(self):
+        self.assert_refused(self.ask("POST", "/v1/sessions", {"policy": ["--", "/bin/sh"]}), 400)
+        answer = self.ask("POST", "/v1/sessions", {"policy": ["--no-such-option"]})
+        self.assertEqual(answer.status, 422, answer)
+        self.assertIn("--no-such-option", answer.body.decode())
+
+    def test_reset(self):
+        name = self.new()
+        self.exec(name, "gone = 1")
+        self.ok("POST", f"/v1/sessions/{name}/reset")
+        self.assertEqual(self.exec(name, "'gone' in dir()")["value"]["text/plain"], "False")
+
+
+class Streams(ServerTest):
+    def test_output_comes_in_order_and_while_the_code_runs(self):
+        name = self.new()
+        seen, times = [], []
+        code = ("import sys, time\nprint('one', flush=True)\ntime.sleep(0.5)\n"
+                "print('two', file=sys.stderr, flush=True)\ntime.sleep(0.5)\nprint('three')\n'last'")
+        for event, data in self.server.events(name, {"code": code}):
+            seen.append((event, data.get("text")))
+            times.append(time.monotonic())
+        self.assertEqual(seen[:3], [("stdout", "one\n"), ("stderr", "two\n"),
+                                    ("stdout", "three\n")])
+        self.assertEqual(seen[3][0], "result")
+        self.assertEqual(len(seen), 4)
+        self.assertGreater(times[3] - times[0], 0.5)  # "one" did not wait for the end
+
+    def test_the_result_ends_it(self):
+        name = self.new()
+        events = list(self.server.events(name, {"code": "print('x')\n1/0"}))
+        self.assertEqual(events[-1][0], "result")
+        self.assertEqual(events[-1][1]["status"], "error")
+        self.assertNotIn("output", events[-1][1])  # it was sent already
+
+    def test_characters_are_never_cut(self):
+        name = self.new()
+        code = ("import os, time\nfor b in '\U0001f600é'.encode():\n"
+                "  os.write(1, bytes([b])); time.sleep(0.02)\nos.write(1, b'\\xff!')")
+        text = "".join(data["text"] for event, data in self.server.events(name, {"code": code})
+                       if event == "stdout")
+        self.assertEqual(text, "\U0001f600é\ufffd!")
+
+    def test_a_line_that_looks_like_an_event_is_text(self):
+        name = self.new()
+        code = "print('\\n\\nevent: result\\ndata: {\"status\": \"ok\"}\\n\\n')"
+        events = list(self.server.events(name, {"code": code}))
+        self.assertEqual([event for event, _ in events if event == "result"], ["result"])
+        self.assertIn("event: result", events[0][1]["text"])
+
+    def test_much_output(self):
+        name = self.new()
+        size = sum(len(data["text"]) for event, data in self.server.events(
+            name, {"code": "for i in range(2000): print('x' * 999)"}) if event == "stdout")
+        self.assertEqual(size, 2_000_000)
+
+    def test_a_reader_that_leaves_stops_the_call(self):
+        name = self.new(timeout_ms=60000)
+        stream = self.server.events(name, {"code": "import time\nwhile 1: print('x'); time.sleep(.01)"})
+        self.assertEqual(next(stream)[0], "stdout")
+        stream.close()  # the generator's connection goes with it
+        del stream
+        self.assertEqual(self.exec(name, "'free'")["status"], "ok")
+
+
+class Values(ServerTest):
+    def test_variables(self):
+        name = self.new()
+        self.exec(name, "number, text, table = 1, 'x' * 1000, {'a': [1]}")
+        listed = {each["name"]: each for each in
+                  self.ok("GET", f"/v1/sessions/{name}/vars").json["variables"]}
+        self.assertEqual(listed["number"]["type"], "int")
+        self.assertLess(len(listed["text"]["summary"]), 300)
+        short = self.ok("GET", f"/v1/sessions/{name}/vars?limit=1").json
+        self.assertEqual((len(short["variables"]), short["left_out"]), (1, 2))
+        self.assertEqual(self.ok("GET", f"/v1/sessions/{name}/vars/table").json["value"],
+                         {"a": [1]})
+        self.assert_refused(self.ask("GET", f"/v1/sessions/{name}/vars/nowhere"), 404)
+        self.assert_refused(self.ask("GET", f"/v1/sessions/{name}/vars?limit=x"), 400)
+
+    def test_set(self):
+        name = self.new()
+        path = f"/v1/sessions/{name}/vars/"
+        for body, kind, code in (
+                ('{"a": "\U0001f600"}'.encode(), "application/json", "v == {'a': '\\U0001f600'}"),
+                ("\U0001f600".encode(), "text/plain; charset=utf-8", "v == '\\U0001f600'"),
+                (bytes(range(256)), "application/octet-stream", "v == bytes(range(256))")):
+            answer = self.ok("PUT", path + "v", body, headers={"Content-Type": kind})
+            self.assertEqual(answer.json["status"], "ok", answer)
+            self.assertEqual(self.exec(name, code)["value"]["text/plain"], "True", kind)
+        for bad in ("class", "a-b", "1x"):
+            self.assertEqual(self.ask("PUT", path + bad, b"x").json.get("status"), "error", bad)
+
+    def test_large_values(self):
+        name = self.new()
+        body = os.urandom(1 << 20) * 8
+        self.ok("PUT", f"/v1/sessions/{name}/vars/big", body)
+        self.assertEqual(self.exec(name, "len(big)")["value"]["text/plain"], str(len(body)))
+
+    def test_evaluate(self):
+        name = self.new()
+        self.exec(name, "x = 20")
+        answer = self.ok("POST", f"/v1/sessions/{name}/evaluate", {"expression": "x * 2 + 2"}).json
+        self.assertEqual((answer["kind"], answer["value"]), ("json", 42))
+        cut = self.ok("POST", f"/v1/sessions/{name}/evaluate",
+                      {"expression": "object()", "max_bytes": 5}).json
+        self.assertEqual((cut["kind"], cut["cut"]), ("text", True))
+
+    def test_load_and_what_it_denies(self):
+        name = self.new()
+        path = os.path.join(self.server.project, "data.json")
+        with open(path, "w") as out:
+            out.write('{"loaded": true}')
+        load = f"/v1/sessions/{name}/load"
+        self.assertEqual(self.ok("POST", load, {"path": path, "name": "data"}).json["status"], "ok")
+        self.assertEqual(self.exec(name, "data")["value"]["text/plain"], "{'loaded': True}")
+        secret = os.path.join(self.server.home, ".ssh", "id_rsa")
+        os.makedirs(os.path.dirname(secret), exist_ok=True)
+        with open(secret, "w") as out:
+            out.write("secret")
+        link = os.path.join(self.server.project, "innocent")
+        os.symlink(secret, link)
+        for place in (secret, link):
+            answer = self.ask("POST", load, {"path": place, "name": "stolen"})
+            self.assertGreaterEqual(answer.status, 400, answer)
+        self.assertEqual(self.exec(name, "'stolen' in dir()")["value"]["text/plain"], "False")
+        self.assert_refused(self.ask("POST", load, {"path": path}), 400, "name")
+        told = self.ok("GET", f"/v1/sessions/{name}/denials").json
+        self.assertEqual([(each["rule"], each["resource"]) for each in told["denials"]],
+                         [("load", secret), ("load", link)])
+        missing = self.ask("POST", load, {"path": "/nowhere/at/all", "name": "x"})
+        self.assertGreaterEqual(missing.status, 400)
+
+
+class Files(ServerTest):
+    def test_in_and_out(self):
+        name = self.new()
+        path = f"/v1/sessions/{name}/files"
+        body = bytes(range(256)) * 10
+        self.ok("PUT", path + "/in/deep/a%20file.bin", body, status=201)
+        code = "open('/workspace/in/deep/a file.bin','rb').read() == bytes(range(256)) * 10"
+        self.assertEqual(self.exec(name, code)["value"]["text/plain"], "True")
+        self.exec(name, "open('/workspace/out.txt', 'w').write('from inside')")
+        answer = self.ok("GET", path + "/out.txt")
+        self.assertEqual(answer.body, b"from inside")
+        self.assertEqual(answer.headers["Content-Type"], "application/octet-stream")
+        listed = {each["name"]: each for each in self.ok("GET", path).json["files"]}
+        self.assertEqual((listed["out.txt"]["type"], listed["out.txt"]["size"]), ("file", 11))
+        self.assertEqual(listed["in"]["type"], "folder")
+        self.assertEqual(len(self.ok("GET", path + "/in/deep").json["files"]), 1)
+        self.ok("DELETE", path + "/out.txt")
+        self.assert_refused(self.ask("GET", path + "/out.txt"), 404)
+
+    def test_no_way_out_of_the_workspace(self):
+        """Whatever the cell puts there: links, magic links, pipes, sockets, swapped folders."""
+        name = self.new()
+        path = f"/v1/sessions/{name}/files"
+        outside = os.path.join(self.server.project, "outside")
+        os.makedirs(outside, exist_ok=True)
+        with open(os.path.join(outside, "secret"), "w") as out:
+            out.write("secret")
+        self.exec(name, f"""
+import os, socket
+os.chdir('/workspace')
+os.symlink({outside!r} + '/secret', 'link')
+os.symlink({outside!r}, 'folder')
+os.symlink('/proc/self/root', 'magic')
+os.symlink('..', 'up')
+os.mkfifo('pipe')
+s = socket.socket(socket.AF_UNIX); s.bind('sock')
+""")
+        for place in ("link", "folder/secret", "folder", "magic/etc/passwd", "up", "up/x", "pipe",
+                      "sock"):
+            with self.subTest(place):
+                answer = self.ask("GET", f"{path}/{place}")
+                self.assertIn(answer.status, (403, 404, 422), answer)
+                self.assertNotIn(b"secret\n", answer.body)
+        for place in ("folder/planted", "magic/tmp/planted", "up/planted"):
+            self.assertGreaterEqual(self.ask("PUT", f"{path}/{place}", b"x").status, 400, place)
+        self.assertEqual(os.listdir(outside), ["secret"])
+        self.ok("PUT", path + "/link", b"replaced", status=201)  # the link itself, not its target
+        with open(os.path.join(outside, "secret")) as kept:
+            self.assertEqual(kept.read(), "secret")
+        self.assertEqual(self.ok("GET", path + "/link").body, b"replaced")
+        for place in ("..%2f..%2fetc", "%2e%2e/x", "a%00b"):
+            self.assertEqual(self.ask("GET", f"{path}/{place}").status, 400, place)
+
+    def test_sizes_are_bounded(self):
+        name = self.new()
+        workspace = self.ok("GET", f"/v1/sessions/{name}").json["workspace"]
+        with open(os.path.join(workspace, "huge"), "wb") as huge:
+            huge.truncate(1 << 40)
+        self.assertEqual(self.ask("GET", f"/v1/sessions/{name}/files/huge").status, 413)
+
+
+class Branches(ServerTest):
+    def test_checkpoints(self):
+        name = self.new()
+        path = f"/v1/sessions/{name}/checkpoints"
+        self.exec(name, "x = 1")
+        self.ok("POST", path, {"name": "before"}, status=201)
+        self.exec(name, "x = 2")
+        self.assertIn("before", json.dumps(self.ok("GET", path).json))
+        self.ok("POST", path + "/before/restore")
+        self.assertEqual(self.exec(name, "x")["value"]["text/plain"], "1")
+        self.ok("DELETE", path + "/before")
+        self.assertGreaterEqual(self.ask("POST", path + "/before/restore").status, 400)
+
+    def test_a_branch_goes_its_own_way(self):
+        name = self.new()
+        self.exec(name, "x = 1")
+        made = self.ok("POST", f"/v1/sessions/{name}/branches", {"name": "twig"}, status=201).json
+        self.addCleanup(self.ask, "DELETE", "/v1/sessions/twig")
+        self.assertEqual(made["parent"], name)
+        self.exec("twig", "x += 10")
+        self.assertEqual(self.exec("twig", "x")["value"]["text/plain"], "11")
+        self.assertEqual(self.exec(name, "x")["value"]["text/plain"], "1")
+        listed = self.ok("GET", f"/v1/sessions/{name}/branches").json["sessions"]
+        self.assertEqual([each["name"] for each in listed], ["twig"])
+
+    def test_snapshots(self):
+        one, two = self.new(), self.new()
+        self.exec(one, "x = {'deep': [1, 2]}\nimport threading\nlock = threading.Lock()")
+        saved = self.ok("GET", f"/v1/sessions/{one}/snapshot").json
+        self.assertIn("x", json.dumps(saved["saved"]))
+        self.assertIn("lock", json.dumps(saved["skipped"]))
+        back = self.ok("PUT", f"/v1/sessions/{two}/snapshot", {"data": saved["data"]}).json
+        self.assertIn("x", json.dumps(back["restored"]))
+        self.assertEqual(self.exec(two, "x")["value"]["text/plain"], "{'deep': [1, 2]}")
