@@ -1,0 +1,198 @@
+#include "mcp/sessions.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace caisson::mcp {
+
+namespace {
+
+// What a snapshot brought back is news to a model; how its cell was made is not.
+std::string start_notice(const session::SessionInfo& info) {
+  std::string all;
+  for (const std::string& note : info.notes) {
+    bool told = note.starts_with("not back") || (note.find("snapshot") != std::string::npos &&
+                                                 !note.starts_with("there is no snapshot"));
+    if (told) all += (all.empty() ? "" : "; ") + note;
+  }
+  return all;
+}
+
+}  // namespace
+
+Task<bool> Turns::enter(Call& call) {
+  if (call.cancelled()) co_return false;
+  if (!busy_) {
+    busy_ = true;
+    co_return true;
+  }
+  auto waiter = std::make_shared<Waiter>(loop_);
+  waiting_.push_back(waiter);
+  call.on_cancel([waiter] { waiter->bell.ring(); });
+  while (!waiter->granted && !call.cancelled()) co_await waiter->bell.wait();
+  call.on_cancel(nullptr);
+  if (!call.cancelled()) co_return true;
+  if (waiter->granted)
+    leave();
+  else
+    std::erase(waiting_, waiter);
+  co_return false;
+}
+
+void Turns::leave() {
+  if (waiting_.empty()) {
+    busy_ = false;
+    return;
+  }
+  std::shared_ptr<Waiter> next = waiting_.front();
+  waiting_.pop_front();
+  next->granted = true;
+  next->bell.ring();
+}
+
+std::string Sessions::full_name(std::string_view scope, std::string_view name) {
+  return fmt::format("{}.{}", scope, name);
+}
+
+Result<session::SessionHost*> Sessions::host() {
+  if (!host_) host_ = TRY(make_(loop_));
+  return host_.get();
+}
+
+bool Sessions::has(std::string_view scope, std::string_view name) const {
+  return seats_.contains(full_name(scope, name));
+}
+
+Result<std::shared_ptr<Seat>> Sessions::seat(std::string_view scope, std::string_view name) {
+  std::string full = full_name(scope, name);
+  if (auto found = seats_.find(full); found != seats_.end()) {
+    found->second->last = http::Clock::now();
+    return found->second;
+  }
+  if (seats_.size() >= kMaxSessions) make_room();
+  if (seats_.size() >= kMaxSessions)
+    return Error::plain(fmt::format("{} sessions are open already", seats_.size()),
+                        "rlm_reset ends a named session that is no longer needed");
+  return seats_[full] = std::make_shared<Seat>(loop_, full);
+}
+
+Task<Result<std::shared_ptr<session::Session>>> Sessions::session_of(Seat& seat) {
+  if (seat.session && seat.session->info().alive) co_return seat.session;
+  seat.session.reset();
+  Result<session::SessionHost*> host = this->host();
+  if (!host) co_return host.error();
+  // One that died keeps its name until it is ended.
+  if ((*host)->find(seat.name)) {
+    Result<void> ended = co_await (*host)->end(seat.name, false);
+    if (!ended) co_return ended.error();
+  }
+  session::SessionSpec spec = base_;
+  spec.name = seat.name;
+  Result<std::shared_ptr<session::Session>> made = co_await (*host)->create(std::move(spec));
+  if (made) {
+    seat.session = *made;
+    seat.notice = start_notice(seat.session->info());
+  }
+  co_return made;
+}
+
+Task<Result<void>> Sessions::branch(Seat& from, std::string_view scope, std::string_view name,
+                                    std::string checkpoint) {
+  if (has(scope, name))
+    co_return Error::plain(fmt::format("there is a session \"{}\" already", name),
+                           "choose another name, or rlm_reset that session first");
+  Result<std::shared_ptr<Seat>> place = seat(scope, name);
+  if (!place) co_return place.error();
+  Result<session::SessionHost*> host = this->host();
+  if (!host) co_return host.error();
+  Result<std::shared_ptr<session::Session>> made =
+      co_await (*host)->branch(from.name, (*place)->name, std::move(checkpoint));
+  if (!made) {
+    seats_.erase((*place)->name);
+    co_return made.error();
+  }
+  (*place)->session = *made;
+  co_return Result<void>();
+}
+
+Task<Result<void>> Sessions::forget(Seat& seat) {
+  // What is saved must not come back, so the empty state is saved over it.
+  Result<json::object> cleared = co_await seat.session->reset();
+  if (!cleared) co_return cleared.error();
+  std::string name = seat.name;
+  seat.session.reset();
+  Result<void> ended = co_await host_->end(name, base_.take_up_snapshot);
+  seats_.erase(name);
+  co_return ended;
+}
+
+void Sessions::give_up(const std::string& name, bool save_first) {
+  auto end_one = [](session::SessionHost* host, std::string name, bool save_first) -> Task<> {
+    Result<void> ended = co_await host->end(std::move(name), save_first);
+    (void)ended;  // it had ended by itself
+  };
+  auto seat = seats_.find(name);
+  if (host_ && seat->second->session) spawn(loop_, end_one(host_.get(), name, save_first));
+  seats_.erase(seat);
+}
+
+void Sessions::end_scope(std::string_view scope) {
+  for (const std::string& name : names(scope)) give_up(full_name(scope, name), false);
+}
+
+// Over HTTP nobody says that he is done with a session.
+void Sessions::make_room() {
+  auto before = http::Clock::now() - kIdle;
+  std::vector<std::string> old;
+  for (const auto& [name, seat] : seats_)
+    if (seat->turns.idle() && seat->last < before) old.push_back(name);
+  for (const std::string& name : old) give_up(name, base_.take_up_snapshot);
+}
+
+std::vector<std::string> Sessions::names(std::string_view scope) const {
+  std::vector<std::string> found;
+  std::string start = full_name(scope, "");
+  for (const auto& [name, seat] : seats_)
+    if (name.starts_with(start)) found.push_back(name.substr(start.size()));
+  return found;
+}
+
+Task<> Sessions::save_all(std::chrono::milliseconds time) {
+  // Each in a coroutine of its own: the first that doesn't answer must not cost the others their
+  // time. What runs is not waited for: it is being killed.
+  auto bell = std::make_shared<http::Bell>(loop_);
+  auto left = std::make_shared<size_t>(0);
+  auto save_one = [](session::SessionHost* host, std::string name, std::shared_ptr<http::Bell> bell,
+                     std::shared_ptr<size_t> left) -> Task<> {
+    Result<void> ended = co_await host->end(std::move(name), true);
+    (void)ended;  // the autosave before it remains
+    --*left;
+    bell->ring();
+  };
+  for (auto& [name, seat] : seats_) {
+    if (!seat->session || seat->session->info().busy || !seat->session->info().alive) continue;
+    ++*left;
+    spawn(loop_, save_one(host_.get(), name, bell, left));
+  }
+  auto end = http::Clock::now() + time;
+  while (*left > 0 && http::Clock::now() < end) co_await bell->wait_until(end);
+}
+
+Task<> Sessions::end_all(std::chrono::milliseconds time) {
+  if (!host_) co_return;
+  if (base_.take_up_snapshot) co_await save_all(time);
+  std::vector<std::string> private_folders;
+  if (base_.workspace.empty() && !base_.take_up_snapshot)
+    for (auto& [name, seat] : seats_)
+      if (seat->session) private_folders.push_back(seat->session->info().workspace);
+  host_->kill_all();
+  // Nobody comes back for them.
+  for (const std::string& folder : private_folders) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder, ignored);
+  }
+}
+
+}  // namespace caisson::mcp

@@ -1,0 +1,121 @@
+"""What stops a call, and what ends a server: nothing is left behind."""
+import os
+import signal
+import time
+
+from harness import McpTest, without_notes
+
+LOOP = "import time\nwhile True:\n  print('tick', flush=True)\n  time.sleep(0.01)"
+DEAF = ("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import time\nwhile True: time.sleep(1)")
+
+
+class Stopping(McpTest):
+    def test_a_timeout_stops_the_code_and_keeps_the_state(self):
+        server = self.server()
+        server.text("rlm_exec", code="kept = 1")
+        text = server.fails("rlm_exec", code=LOOP, timeout=0.3)
+        self.assertIn("tick", text)
+        self.assertIn("[timeout]", text)
+        # Nothing of it shows up later.
+        text = server.text("rlm_exec", code="print('hello'); kept")
+        self.assertEqual(without_notes(text), "hello\n1")
+
+    def test_code_that_ignores_the_interrupt_is_killed_and_the_state_comes_back(self):
+        server = self.server()
+        server.text("rlm_exec", code="kept = 1")
+        text = server.fails("rlm_exec", code=DEAF, timeout=0.2)
+        self.assertIn("[timeout]", text)
+        self.assertEqual(without_notes(server.text("rlm_exec", code="kept")), "1")
+
+    def test_cancellation_stops_the_code_and_is_not_answered(self):
+        server = self.server()
+        server.text("rlm_exec", code="kept = 1")
+        request = server.start_call("rlm_exec", token=1, code="kept = 2\n" + LOOP, timeout=60)
+        server.wait_for(lambda m: m.get("method") == "notifications/progress")
+        server.notify("notifications/cancelled", {"requestId": request, "reason": "timed out"})
+        self.assertEqual(without_notes(server.text("rlm_exec", code="print('free')")), "free")
+        self.assertFalse([m for m in server.pending if m.get("id") == request])
+
+    def test_cancelling_a_call_that_waits_leaves_the_running_one_alone(self):
+        server = self.server()
+        server.text("rlm_exec", code="import time")
+        running = server.start_call("rlm_exec", code="time.sleep(0.5); 'done'")
+        waiting = server.start_call("rlm_exec", code="x = 'never'")
+        server.notify("notifications/cancelled", {"requestId": waiting})
+        self.assertIn("done", str(server.answer(running)))
+        self.assertNotIn("never", server.text("rlm_vars"))
+
+    def test_a_session_that_dies_is_told_and_the_next_call_works(self):
+        server = self.server()
+        text = server.fails("rlm_exec", code="import os\nos._exit(3)")
+        self.assertIn("ended", text)
+        self.assertEqual(server.text("rlm_exec", code="1 + 1"), "2")
+
+    def test_exit_is_not_the_end(self):
+        server = self.server()
+        server.text("rlm_exec", code="kept = 1")
+        self.assertIn("[exit]", server.text("rlm_exec", code="raise SystemExit(4)"))
+        self.assertEqual(without_notes(server.text("rlm_exec", code="kept")), "1")
+
+
+class Ending(McpTest):
+    def busy_server(self):
+        server = self.server()
+        server.text("rlm_exec", code="import subprocess\n"
+                                     "p = subprocess.Popen(['/bin/sleep', '1000'])")
+        request = server.start_call("rlm_exec", token=1, code=LOOP, timeout=100)
+        server.wait_for(lambda m: m.get("method") == "notifications/progress")
+        below = self.descendants(server.process.pid)
+        self.assertGreaterEqual(len(below), 3)
+        return server, below, request
+
+    def check_gone(self, server, below, began):
+        server.process.wait(10)
+        self.wait_gone(below, 10)
+        self.took = time.monotonic() - began
+
+    def test_eof(self):
+        server, below, _ = self.busy_server()
+        began = time.monotonic()
+        server.process.stdin.close()
+        self.check_gone(server, below, began)
+        self.assertEqual(server.process.returncode, 0)
+
+    def test_signals(self):
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(one):
+                server, below, _ = self.busy_server()
+                began = time.monotonic()
+                server.process.send_signal(one)
+                self.check_gone(server, below, began)
+
+    def test_a_client_that_reads_no_more(self):
+        server, below, _ = self.busy_server()
+        began = time.monotonic()
+        server.process.stdout.close()
+        server.start("ping")
+        self.check_gone(server, below, began)
+
+    def test_a_server_that_is_killed(self):
+        server, below, _ = self.busy_server()
+        began = time.monotonic()
+        server.process.kill()
+        self.check_gone(server, below, began)
+
+    def test_requests_before_eof_are_answered(self):
+        server = self.server()
+        for _ in range(50):
+            server.start("tools/list")
+        server.process.stdin.close()
+        data = server.process.stdout.read()
+        self.assertEqual(data.count(b"\n"), 50)
+        self.assertEqual(server.process.wait(10), 0)
+
+    def test_nothing_is_left_of_a_session_that_nobody_can_take_up(self):
+        server = self.server()
+        server.text("rlm_exec", code="open('/workspace/f', 'w').write('x')")
+        server.end()
+        left = [os.path.join(folder, name) for folder, _, names in os.walk(self.state)
+                for name in names if name.endswith((".snapshot", ".lock")) or name == "f"]
+        self.assertEqual(left, [])
