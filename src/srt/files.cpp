@@ -1,0 +1,201 @@
+// filesystem.* and the denials that always hold → rules for files.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "policy/places.h"
+#include "srt/git.h"
+#include "srt/mapping.h"
+
+namespace caisson::srt {
+
+namespace {
+
+// What runs or steers programs outside when somebody next opens a shell, an editor or git there.
+struct ProtectedName {
+  std::string_view name;
+  // Repositories carry it: `git clone` inside writes that of the folder that it makes.
+  bool in_repositories = false;
+};
+constexpr ProtectedName kProtected[] = {
+    {".gitconfig"},          {".bashrc"},       {".bash_profile"}, {".zshrc"},
+    {".zprofile"},           {".profile"},      {".ripgreprc"},    {".gitmodules", true},
+    {".mcp.json", true},     {".vscode", true}, {".idea", true},   {".claude/commands", true},
+    {".claude/agents", true}};
+// Writable as they are, when they are there.
+constexpr std::string_view kAlwaysWritable[] = {"~/.npm/_logs", "~/.claude/debug"};
+constexpr std::string_view kAlways = "always denied";
+constexpr const char* kSteers = "it steers programs outside";
+constexpr std::string_view kTemporary = "/tmp/claude";
+// The cell's own in every view, and so the last resort for temporary files.
+constexpr std::string_view kOwnMemory = "/dev/shm";
+
+// The current folder's name may hold wildcards, and stands for itself.
+std::string escaped(const std::string& path) {
+  std::string out;
+  for (char c : path)
+    out += c == '*' || c == '?' || c == '[' ? fmt::format("[{}]", c) : std::string(1, c);
+  return out;
+}
+
+class FileMapper {
+ public:
+  FileMapper(const Scene& scene, Mapped& to)
+      : scene_(scene), to_(to), said_(scene.said.filesystem), rules_(to.settings.file_rules) {}
+
+  Result<void> run() {
+    rules_.host_view = said_.read_mode == ReadMode::kDenyList || said_.disabled;
+    rules_.unlimited = said_.disabled;
+    if (said_.disabled) return {};
+    TRY(add(said_.deny_read, rules_.deny_read));
+    TRY(add(said_.allow_read, rules_.allow_read));
+    TRY(add(said_.allow_write, rules_.allow_write));
+    TRY(add(said_.deny_write, rules_.deny_write));
+    TRY(hide_credentials());
+    TRY(add_always_writable());
+    if (!scene_.caller.cwd.empty()) protect_names();
+    hide_ssh_folder();
+    make_temporary_folder();
+    if (!rules_.host_view) return show_what_is_listed();
+    return {};
+  }
+
+ private:
+  Result<void> add(const std::vector<PathEntry>& from, std::vector<FilePattern>& to) {
+    for (const PathEntry& entry : from) {
+      Result<std::string> path = absolute_path(entry.text, scene_.caller);
+      if (!path)
+        return Error::plain(fmt::format("{}: {}", entry.origin, path.error().what),
+                            path.error().hint);
+      to.push_back({.text = *path, .literal = entry.literal, .origin = entry.origin, .reason = {}});
+    }
+    return {};
+  }
+
+  Result<void> hide_credentials() {
+    for (const Credential& one : scene_.said.credentials) {
+      if (one.mask || one.spec.source != SecretSource::kFile) continue;
+      rules_.deny_read.push_back({.text = TRY(absolute_path(one.spec.from, scene_.caller)),
+                                  .literal = true,
+                                  .origin = one.origin,
+                                  .reason = {}});
+    }
+    return {};
+  }
+
+  Result<void> add_always_writable() {
+    for (std::string_view text : kAlwaysWritable) {
+      std::string path = TRY(absolute_path(std::string(text), scene_.caller));
+      bool hidden = std::ranges::any_of(
+          rules_.deny_read, [&](const FilePattern& one) { return is_within(path, one.text); });
+      if (!hidden && scene_.files.look(path))
+        rules_.allow_write.push_back(
+            {.text = path, .literal = true, .origin = "always writable", .reason = {}});
+    }
+    return {};
+  }
+
+  void protect(std::string text, bool literal, bool only_older, const char* reason) {
+    rules_.deny_write.push_back({.text = std::move(text),
+                                 .literal = literal,
+                                 .only_in_older_folder = only_older,
+                                 .origin = std::string(kAlways),
+                                 .reason = reason});
+  }
+
+  void protect_names() {
+    std::string anywhere = escaped(scene_.caller.cwd == "/" ? "" : scene_.caller.cwd) + "/**/";
+    for (const ProtectedName& one : kProtected) {
+      std::string name(one.name);
+      protect(anywhere + name, false, one.in_repositories, kSteers);
+      // Here always, what holds ".claude/commands" may itself be new; and what is there can't be
+      // deleted either, nor reached through a link in its place.
+      if (one.in_repositories || scene_.files.look(join_path(scene_.caller.cwd, name)))
+        protect(join_path(scene_.caller.cwd, name), true, false, kSteers);
+    }
+    // `git clone` and `git init` inside write those of the repository that they make.
+    protect_in_repositories(anywhere, ".git/hooks", "git runs them outside");
+    if (!said_.allow_git_config)
+      protect_in_repositories(anywhere, ".git/config", "it names programs that git runs outside");
+    protect_repository_elsewhere();
+  }
+
+  void protect_in_repositories(const std::string& anywhere, const char* name, const char* reason) {
+    protect(anywhere + name, false, true, reason);
+    std::string here = join_path(scene_.caller.cwd, name);
+    if (scene_.files.look(here)) protect(here, true, false, reason);
+  }
+
+  // `.git` is a file: whoever rewrites it leads git to another repository, with other hooks.
+  void protect_repository_elsewhere() {
+    const std::string& cwd = scene_.caller.cwd;
+    std::vector<std::string> folders = git_folders_behind_file(cwd, scene_.files);
+    std::optional<FileIdentity> found = scene_.files.look(cwd + "/.git");
+    if (found && found->kind == FileIdentity::Kind::kFile)
+      protect(cwd + "/.git", true, false, "it says where the repository is");
+    for (const std::string& folder : folders) {
+      protect(folder + "/hooks", true, false, "git runs them outside");
+      if (said_.allow_git_config) continue;
+      for (const char* name : {"/config", "/config.worktree"})
+        protect(folder + name, true, false, "it names programs that git runs outside");
+    }
+  }
+
+  // In it root's files belong to nobody, and ssh refuses to start when it reads one.
+  void hide_ssh_folder() {
+    constexpr std::string_view kFolder = "/etc/ssh/ssh_config.d";
+    if (rules_.host_view && scene_.files.look(std::string(kFolder)))
+      rules_.deny_read.push_back({.text = std::string(kFolder),
+                                  .literal = true,
+                                  .origin = "always hidden",
+                                  .reason = "ssh refuses files whose owner it can't tell"});
+  }
+
+  // It exists, and nobody else's run sees into it.
+  void make_temporary_folder() {
+    const Caller& caller = scene_.caller;
+    std::string asked = caller.env("CLAUDE_CODE_TMPDIR");
+    if (asked.empty()) asked = caller.env("CLAUDE_TMPDIR");
+    if (asked.empty()) asked = kTemporary;
+    std::optional<FileIdentity> found =
+        asked.starts_with('/') ? scene_.files.look(asked) : std::nullopt;
+    bool there = found && found->kind == FileIdentity::Kind::kDirectory && rules_.host_view;
+    std::string chosen = there ? asked : std::string(rules_.host_view ? kOwnMemory : "/tmp");
+    bool granted = std::ranges::any_of(
+        rules_.allow_write, [&](const FilePattern& one) { return is_within(chosen, one.text); });
+    if (there && !granted) rules_.make_folders.push_back(chosen);
+    to_.settings.env_set.push_back({"TMPDIR", chosen, "srt"});
+  }
+
+  // readMode "allowlist": caisson's own small root, and what the lists name at its own path.
+  Result<void> show_what_is_listed() {
+    std::vector<std::string> shown;
+    auto show = [&](const std::vector<FilePattern>& list, Access access) {
+      for (const FilePattern& one : list) {
+        std::string path = one.text;
+        if (!one.literal && path.ends_with("/**")) path.resize(path.size() - 3);
+        if (std::ranges::find(shown, path) != shown.end()) continue;
+        if (!scene_.files.look(path)) {
+          to_.notes.push_back(fmt::format("{}: {} does not exist: skipped", one.origin, path));
+          continue;
+        }
+        shown.push_back(path);
+        to_.settings.mounts.push_back({path, path, access, one.origin});
+      }
+    };
+    show(rules_.allow_write, Access::kReadWrite);
+    show(rules_.allow_read, Access::kReadOnly);
+    return {};
+  }
+
+  const Scene& scene_;
+  Mapped& to_;
+  const Filesystem& said_;
+  FileRules& rules_;
+};
+
+}  // namespace
+
+Result<void> map_files(const Scene& scene, Mapped& to) { return FileMapper(scene, to).run(); }
+
+}  // namespace caisson::srt
