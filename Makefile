@@ -5,10 +5,10 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CAISSON := build/release/caisson
 
-.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-gateway deps-bench deps-fuzz deps-lint
+.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-lint
 .DEFAULT_GOAL := build
 
-deps-build deps-test deps-gateway deps-bench deps-fuzz deps-lint: deps-%:
+deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-lint: deps-%:
 	@tools/install-packages $*
 
 build: deps-build
@@ -18,7 +18,7 @@ build: deps-build
 run: build
 	@tools/demo $(CAISSON)
 
-test: deps-test deps-gateway build
+test: deps-test deps-gateway deps-doors build
 	@tools/run-tests
 
 bench: deps-bench build
@@ -29,7 +29,8 @@ install: build
 	@DESTDIR="$(DESTDIR)" cmake --install build/release --prefix "$(PREFIX)"
 
 uninstall:
-	rm -f "$(DESTDIR)$(PREFIX)/bin/caisson" "$(DESTDIR)$(PREFIX)/bin/sandbox-runtime"
+	rm -f "$(DESTDIR)$(PREFIX)/bin/caisson" "$(DESTDIR)$(PREFIX)/bin/sandbox-runtime" \
+	  "$(DESTDIR)$(PREFIX)/bin/srt"
 
 fuzz: deps-fuzz
 	@cmake --preset fuzz >/dev/null

@@ -29,8 +29,14 @@ constexpr std::string_view kHelp =
     "\n"
     "  caisson exec [options] [--] command…   run one command in a fresh cell\n"
     "  caisson explain [options] command…     print what exec would do, and why\n"
+    "  caisson session new|exec|vars|…        Python that keeps its state between calls\n"
+    "  caisson serve [--api]                  the same over HTTP, on this machine only\n"
     "  caisson doctor                         what this host can enforce, and how to fix the rest\n"
     "  caisson log [verify]                   the record of every execution\n"
+    "  caisson srt [options] command…         as sandbox-runtime, with its settings files\n"
+    "  caisson install CLIENT                 the MCP server for Claude Code and others; "
+    "uninstall\n"
+    "  caisson mcp                            an MCP server on stdio: sandboxed Python sessions\n"
     "  caisson --version\n"
     "\n"
     "`caisson exec --help` lists the options. Default: no network, reads are an allow-list, "
@@ -59,8 +65,12 @@ ProcessStart describe_start(int argc, char** argv, char** environment) {
   return start;
 }
 
+// The multi-call name: a link called srt is Anthropic's sandbox-runtime to whoever calls it.
+bool called_srt(std::string_view name) { return name.substr(name.rfind('/') + 1) == "srt"; }
+
 int unknown_command(const std::string& word) {
-  constexpr std::string_view kCommands[] = {"exec", "explain", "doctor", "log"};
+  constexpr std::string_view kCommands[] = {"exec",    "explain",   "doctor", "log",     "srt",
+                                            "install", "uninstall", "mcp",    "session", "serve"};
   std::string_view near = nearest(word, kCommands);
   return report(Error::plain("unknown command \"" + word + "\"",
                              near.empty() ? "`caisson --help` lists the commands"
@@ -73,6 +83,7 @@ int run_cli(int argc, char** argv) {
   open_missing_stdio();
   ProcessStart start = describe_start(argc, argv, environ);
   std::vector<std::string> words(argv + (argc > 0), argv + argc);
+  if (argc > 0 && called_srt(argv[0])) return srt_command(words, start);
   if (words.empty()) {
     talk(kHelp);
     return kOwnError;
@@ -83,6 +94,12 @@ int run_cli(int argc, char** argv) {
   if (command == "explain") return explain_command(rest, start);
   if (command == "doctor") return doctor_command(rest, start);
   if (command == "log") return log_command(rest);
+  if (command == "serve") return serve_command(rest);
+  if (command == "session") return session_command(rest);
+  if (command == "srt") return srt_command(rest, start);
+  if (command == "install") return install_command(rest, start);
+  if (command == "uninstall") return uninstall_command(rest, start);
+  if (command == "mcp") return mcp_command(rest);
   if (command == "--version" || command == "-V") {
     write_all(STDOUT_FILENO, "caisson " CAISSON_VERSION "\n");
     return 0;

@@ -23,6 +23,12 @@ int exec_command(std::span<const std::string> args, const ProcessStart&);
 int explain_command(std::span<const std::string> args, const ProcessStart&);
 int doctor_command(std::span<const std::string> args, const ProcessStart&);
 int log_command(std::span<const std::string> args);
+int serve_command(std::span<const std::string> args);
+int session_command(std::span<const std::string> args);
+int srt_command(std::span<const std::string> args, const ProcessStart&);
+int mcp_command(std::span<const std::string> args);
+int install_command(std::span<const std::string> args, const ProcessStart&);
+int uninstall_command(std::span<const std::string> args, const ProcessStart&);
 
 constexpr int kOwnError = 125;  // of caisson itself; what the program says passes through
 

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -16,9 +18,9 @@ namespace {
 
 constexpr size_t kMostPolicyBytes = 1 << 20;
 
-constexpr std::string_view kOtherFlags[] = {"--policy",  "--json-output", "--json",
-                                            "--dry-run", "--timing",      "--verbose",
-                                            "--help",    "--control-fd",  "--denials-fd"};
+constexpr std::string_view kOtherFlags[] = {
+    "--policy", "--json-output", "--json",       "--dry-run", "--timing",   "--verbose",
+    "--help",   "--control-fd",  "--denials-fd", "--pass-fd", "--die-with", "--survive-oom"};
 
 // A descriptor that the caller left open for us, beyond the three that everybody has.
 Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {
@@ -44,6 +46,23 @@ Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& c
         TRY(inherited_fd(flag, cursor));
     return true;
   }
+  if (flag == "--pass-fd") {
+    int fd = TRY(inherited_fd(flag, cursor));
+    if (std::ranges::find(flags.pass_fds, fd) != flags.pass_fds.end())
+      return Error::plain(fmt::format("--pass-fd {}: given twice", fd), "duplicate it first");
+    flags.pass_fds.push_back(fd);
+    return true;
+  }
+  if (flag == "--die-with") {
+    std::string text = TRY(cursor.value_for(flag));
+    Result<uint32_t> number = parse_count(text, 1, 1 << 22);
+    if (!number)
+      return Error::plain(fmt::format("--die-with {}: not a process id", in_quotes(text)),
+                          "the id of the process that starts caisson, as in: --die-with $$");
+    flags.parent = static_cast<int>(*number);
+    return true;
+  }
+  if (flag == "--survive-oom") return flags.survive_oom = true;
   if (flag == "--dry-run") return flags.dry_run = true;
   if (flag == "--timing") return flags.timing = true;
   if (flag == "--help" || flag == "-h") return flags.help = true;
@@ -147,8 +166,10 @@ std::string exec_help() {
       "  -v                         say more on stderr\n"
       "  --control-fd N             new rules of the network, a line of JSON each, while it runs\n"
       "  --denials-fd N             what the network refused, a line of JSON each, as it happens\n"
-      "Exit: the program's own code; 124 timeout, 125 caisson's own error, 126 not executable,\n"
-      "127 not found, 128+n signal.\n";
+      "  --pass-fd N                an open descriptor for the program: the first is its 3, then "
+      "4, …\n"
+      "Exit: the program's code; 124 timeout, 125 own error, 126 not executable, 127 not found, "
+      "128+n.\n";
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/cli.h"
@@ -19,6 +20,9 @@ struct ExecFlags {
   bool json_output = false, dry_run = false, timing = false, help = false;
   int verbosity = 0;
   int control_fd = -1, denials_fd = -1;  // of the caller's: new rules in, denials out
+  std::vector<int> pass_fds;             // of the caller's, for the program
+  bool survive_oom = false;              // a session has its own way back
+  int parent = 0;                        // its end is ours, at once; 0: nobody's
 };
 
 struct Job {

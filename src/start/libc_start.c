@@ -1,8 +1,8 @@
 // From the kernel to main() without asking what the processor can do.
 //
-// glibc's own start asks cpuid some forty times, to choose among string functions and to size copies
-// by the caches. In a virtual machine each of these is an exit to the hypervisor: 0.3 ms, a tenth of
-// a whole cell (docs/decisions/0018). This one leaves the features at "none known", so the
+// glibc's own start asks cpuid some forty times, to choose among string functions and to size
+// copies by the caches. In a virtual machine each of these is an exit to the hypervisor: 0.3 ms, a
+// tenth of a whole cell (docs/decisions/0018). This one leaves the features at "none known", so the
 // resolvers choose the baseline that every x86-64 has; everything else is done as glibc does it, in
 // its order. The names are glibc's, from the objects that it is linked with: CMake takes this file
 // only for the version that it was written against.
@@ -39,9 +39,9 @@ extern HIDDEN void __libc_init_first(int argc, char** argv, char** environment);
 extern HIDDEN void __libc_check_standard_fds(void);
 extern int __cxa_atexit(void (*function)(void*), void* argument, void* handle);
 
-// Where the linker script put OpenSSL's tables of pointers: 90 pages that only a gateway reads. Made
-// right at the start, each would be a page fault and a copy, a quarter of a millisecond in all for
-// cells that have none.
+// Where the linker script put OpenSSL's tables of pointers: 90 pages that only a gateway reads.
+// Made right at the start, each would be a page fault and a copy, a quarter of a millisecond in all
+// for cells that have none.
 extern HIDDEN char __late_start[], __late_end[];
 extern HIDDEN Elf64_Dyn _DYNAMIC[];
 extern HIDDEN char __ehdr_start[];
@@ -55,7 +55,8 @@ static _Bool is_late(const Elf64_Addr* word) {
   return (const char*)word >= __late_start && (const char*)word < __late_end;
 }
 
-// DT_RELR: an even entry is the address of a word, an odd one a map of the 63 words behind the last.
+// DT_RELR: an even entry is the address of a word, an odd one a map of the 63 words behind the
+// last.
 static void relocate(_Bool late) {
   const Elf64_Addr base = (Elf64_Addr)__ehdr_start;
   Elf64_Addr* word = NULL;
@@ -113,8 +114,8 @@ static void call_finalisers(void* unused) {
   _fini();
 }
 
-// Not _init(): all that stands there is OpenSSL's own round of cpuid. Who uses more of OpenSSL than a
-// hash initialises the library, and is asked then.
+// Not _init(): all that stands there is OpenSSL's own round of cpuid. Who uses more of OpenSSL than
+// a hash initialises the library, and is asked then.
 static void call_initialisers(int argc, char** argv) {
   for (Initialiser** at = __preinit_array_start; at < __preinit_array_end; ++at)
     (*at)(argc, argv, __environ);
@@ -122,8 +123,8 @@ static void call_initialisers(int argc, char** argv) {
     (*at)(argc, argv, __environ);
 }
 
-// The canary of the stack protector and the mask of saved code pointers, from the kernel's 16 random
-// bytes; where they lie is the ABI between the compiler and glibc.
+// The canary of the stack protector and the mask of saved code pointers, from the kernel's 16
+// random bytes; where they lie is the ABI between the compiler and glibc.
 static void set_guards(void) {
   const uint64_t* random = (const uint64_t*)_dl_random;
   __asm__ volatile("movq %0, %%fs:0x28" ::"r"(random[0] & ~(uint64_t)0xff));
@@ -132,8 +133,8 @@ static void set_guards(void) {
 
 __attribute__((noreturn)) int __libc_start_main(int (*main)(int, char**, char**), int argc,
                                                 char** argv, void (*unused_init)(void),
-                                                void (*unused_fini)(void),
-                                                void (*rtld_fini)(void), void* stack_end) {
+                                                void (*unused_fini)(void), void (*rtld_fini)(void),
+                                                void* stack_end) {
   (void)unused_init;
   (void)unused_fini;
   (void)rtld_fini;  // there is no dynamic linker

@@ -1,0 +1,60 @@
+// One execution of a job, from its policy to its record: what every door that runs one command has
+// in common. What is told of it, and how, is the door's own.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <boost/json/object.hpp>
+
+#include "base/result.h"
+#include "cli/gateway_link.h"
+#include "cli/job.h"
+#include "launch/outcome.h"
+#include "plan/plan.h"
+#include "run/audit.h"
+
+namespace caisson {
+
+// How a door speaks, and what it adds.
+struct Door {
+  std::string name = "caisson";  // in front of every line to a person
+  bool quiet = false;            // notes and grants only with verbosity
+  // Whose --control-fd has lines of its own kind.
+  std::function<Result<NetworkPolicy>(std::string_view)> network_of_line;
+};
+
+class Execution {
+ public:
+  Execution(Job job, const ProcessStart& start, Door door = {});
+
+  // Notes, the gateway, the plan. Nothing of the cell runs yet.
+  Result<void> prepare();
+  // The cell, from its launch to the record of its end.
+  Result<Outcome> execute();
+
+  const Job& job() const { return job_; }
+  const Plan& plan() const { return plan_; }
+  const std::string& policy_digest() const { return digest_; }
+  const std::string& audit_id() const { return audit_id_; }
+  void say(const std::string& line) const;
+
+ private:
+  void say_notes() const;
+  void tie_to_parent() const;
+  void ask_for_delegation();
+  Result<void> start_gateway();
+  void tell_unsteered();
+  boost::json::object start_event() const;
+  boost::json::object end_event(const Outcome& outcome) const;
+
+  Job job_;
+  const ProcessStart& start_;
+  Door door_;
+  std::string audit_id_, digest_;
+  Plan plan_;
+  std::unique_ptr<AuditLog> log_;
+  std::unique_ptr<GatewayLink> gateway_;
+};
+
+}  // namespace caisson

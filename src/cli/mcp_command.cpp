@@ -1,0 +1,227 @@
+// caisson mcp: the tools for MCP clients, over stdio.
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include "base/text.h"
+
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "mcp/rlm_offer.h"
+#include "mcp/scope.h"
+#include "mcp/stdio.h"
+
+namespace caisson {
+
+namespace {
+
+constexpr std::string_view kMcpHelp =
+    "caisson mcp [options] [-- options of `caisson exec`…]\n"
+    "\n"
+    "An MCP server on stdin and stdout: rlm_exec, rlm_load, rlm_get, rlm_vars, rlm_sub_agent,\n"
+    "rlm_reset, rlm_checkpoint, rlm_restore, rlm_branch. Nothing is started before the first "
+    "call.\n"
+    "\n"
+    "  --session NAME     keep the state under this name; by default it is kept per project and\n"
+    "                     Claude Code session, and for other clients not beyond the server's end\n"
+    "  --python PATH      the interpreter (default: python3 of PATH)\n"
+    "  --workspace DIR    a folder that the code sees, and may write, as /workspace\n"
+    "  --preload MODULE   import it once for all sessions; may be repeated\n"
+    "  --state DIR        where snapshots are kept (default: $XDG_STATE_HOME/caisson/mcp)\n"
+    "\n"
+    "Words behind -- are added to the policy of every session: --tier, --memory, --allow-domain, "
+    "…\n";
+
+// The end of a server: what is saved within this is saved. Everything is gone within 200 ms.
+constexpr auto kSaveTime = std::chrono::milliseconds(100);
+
+struct McpOptions {
+  std::string session, state;
+  session::SessionSpec spec;
+  bool help = false;
+};
+
+std::string variable(const char* name) {
+  const char* value = ::getenv(name);
+  return value ? value : "";
+}
+
+std::string home_folder() {
+  std::string home = variable("HOME");
+  return home.starts_with('/') ? home : "/";
+}
+
+std::string state_folder() {
+  std::string base = variable("XDG_STATE_HOME");
+  if (!base.starts_with('/')) base = home_folder() + "/.local/state";
+  return base + "/caisson/mcp";
+}
+
+std::string current_folder() {
+  char* current = ::getcwd(nullptr, 0);
+  std::string folder = current ? current : "/";
+  ::free(current);
+  return folder;
+}
+
+std::string absolute(const std::string& path) {
+  return path.starts_with('/') ? path : current_folder() + "/" + path;
+}
+
+// Where the client works. The variable is the client's own word for it; the folder is that of most
+// others.
+std::string project_folder() {
+  if (std::string told = variable("CLAUDE_PROJECT_DIR"); told.starts_with('/')) return told;
+  return current_folder();
+}
+
+Result<McpOptions> parse_options(std::span<const std::string> args) {
+  McpOptions options;
+  options.state = state_folder();
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--") {
+      options.spec.policy_words.assign(args.begin() + static_cast<long>(i) + 1, args.end());
+      break;
+    }
+    if (args[i] == "--help" || args[i] == "-h") {
+      options.help = true;
+      return options;
+    }
+    constexpr std::string_view kKnown[] = {"--session", "--python", "--workspace",
+                                           "--preload", "--state",  "--help"};
+    size_t equals = args[i].find('=');
+    std::string name = args[i].substr(0, equals), value;
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown)) {
+      std::string_view near = nearest(name, kKnown);
+      return Error::plain(fmt::format("unknown option \"{}\" of mcp", name),
+                          near.empty() ? "`caisson mcp --help` lists the options; those of exec go "
+                                         "behind --"
+                                       : fmt::format("did you mean {}?", near));
+    }
+    if (equals != std::string::npos)
+      value = args[i].substr(equals + 1);
+    else if (++i < args.size())
+      value = args[i];
+    if (value.empty())
+      return Error::plain(fmt::format("{} needs a value", name), "`caisson mcp --help` shows it");
+    if (name == "--session") options.session = value;
+    if (name == "--python") options.spec.python = value;
+    if (name == "--workspace") options.spec.workspace = absolute(value);
+    if (name == "--preload") options.spec.preload.push_back(value);
+    if (name == "--state") options.state = absolute(value);
+  }
+  return options;
+}
+
+// `caisson exec` gets what it needs to make a cell, and no key of the client's: the server inherits
+// the client's whole environment.
+std::vector<std::string> launch_environment() {
+  std::vector<std::string> kept;
+  constexpr const char* kNames[] = {
+      "PATH",
+      "HOME",
+      "USER",
+      "LANG",
+      "TMPDIR",
+      "XDG_STATE_HOME",
+      "XDG_RUNTIME_DIR",
+      "DBUS_SESSION_BUS_ADDRESS",
+#ifdef CAISSON_MUTANTS
+      "CAISSON_MUTANT",
+#endif
+  };
+  for (const char* name : kNames)
+    if (const char* value = ::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
+  return kept;
+}
+
+Result<void> make_folders(const std::string& path) {
+  for (size_t at = 1; at != std::string::npos;) {
+    at = path.find('/', at + 1);
+    std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return Error::system("make " + part);
+  }
+  return {};
+}
+
+// What one server process is made of.
+struct McpProcess {
+  explicit McpProcess(McpOptions told)
+      : options(std::move(told)),
+        project(project_folder()),
+        sessions(
+            loop, [this](Loop& on) { return make_host(on); }, options.spec),
+        offer(sessions, {project, home_folder()}, [this](mcp::Client& client) { settle(client); }),
+        server(loop, offer) {}
+
+  Result<std::unique_ptr<session::SessionHost>> make_host(Loop& on) {
+    TRY(make_folders(options.state));
+    session::SessionHostOptions host;
+    host.state_folder = options.state;
+    host.home = home_folder();
+    host.environment = launch_environment();
+    // What nobody can take up again is not saved.
+    host.autosave = std::chrono::seconds(keeps ? 30 : 0);
+    return session::SessionHost::make(on, std::move(host));
+  }
+
+  void settle(mcp::Client& client) {
+    mcp::ScopeKey key{project, "claude-code", variable("CLAUDE_CODE_SESSION_ID")};
+    if (!options.session.empty()) key = {project, "name", options.session};
+    client.scope = mcp::random_scope();
+    if (key.id.empty()) return;
+    std::string scope = mcp::scope_of(key);
+    Result<void> made = make_folders(options.state);
+    if (!made) return;  // the host will say so, with its reason
+    mcp::drop_old_state(options.state, ::time(nullptr));
+    Result<std::optional<UniqueFd>> held = mcp::lock_scope(options.state, scope);
+    if (held && *held) {
+      lock = std::move(**held);
+      client.scope = scope;
+      keeps = true;
+      sessions.keep_state();
+      return;
+    }
+    client.notice =
+        "another server holds the kept state of this session; this one starts with none, and keeps "
+        "none";
+  }
+
+  Task<> serve() {
+    auto client = std::make_shared<mcp::Client>();
+    mcp::StdioOptions stdio;
+    stdio.at_end = [this] { return sessions.end_all(kSaveTime); };
+    co_await mcp::serve_stdio(server, client, std::move(stdio));
+    loop.stop();
+  }
+
+  McpOptions options;
+  std::string project;
+  bool keeps = false;
+  UniqueFd lock;
+  Loop loop{1};
+  mcp::Sessions sessions;
+  mcp::RlmOffer offer;
+  mcp::Server server;
+};
+
+}  // namespace
+
+int mcp_command(std::span<const std::string> args) {
+  Result<McpOptions> options = parse_options(args);
+  if (!options) return report(options.error());
+  if (options->help) {
+    write_all(STDOUT_FILENO, kMcpHelp);
+    return 0;
+  }
+  McpProcess process(std::move(*options));
+  spawn(process.loop, process.serve());
+  process.loop.run();
+  return 0;
+}
+
+}  // namespace caisson

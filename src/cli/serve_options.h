@@ -1,0 +1,35 @@
+// The words behind `caisson serve`, and the places that it and its clients agree on.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "http/listen.h"
+#include "policy/caller.h"
+
+namespace caisson {
+
+struct ServeOptions {
+  std::optional<http::Address> api;               // TCP, with a token
+  std::optional<http::Address> open;              // TCP, without one: the first API only
+  std::string token_file;                         // given; empty: one is made
+  std::string socket;                             // empty: the usual place
+  std::optional<std::chrono::milliseconds> idle;  // end after so long without sessions
+  int ready_fd = -1;                              // told when the server listens
+  bool mcp = false;                               // the MCP server at /mcp
+  bool help = false;
+};
+
+extern const std::string_view kServeHelp;
+Result<ServeOptions> parse_serve_options(std::span<const std::string> args);
+
+// $XDG_STATE_HOME/caisson/serve: tokens, snapshots, the list of sessions.
+std::string serve_state_folder(const Caller& caller);
+// $XDG_RUNTIME_DIR/caisson/serve.sock, or serve.sock in the state folder.
+std::string serve_socket_path(const Caller& caller);
+
+}  // namespace caisson

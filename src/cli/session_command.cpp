@@ -1,0 +1,292 @@
+// caisson session: a thin client of `caisson serve`.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/serve_options.h"
+#include "cli/session_client.h"
+#include "cli/session_exec.h"
+#include "cli/session_options.h"
+#include "host/probe.h"
+
+namespace caisson {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kLargestValue = 256 << 20;
+
+std::string text_of(const json::value& object, std::string_view name) {
+  const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
+  return found && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+json::array array_of(const json::value& object, std::string_view name) {
+  const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
+  return found && found->is_array() ? found->get_array() : json::array();
+}
+
+bool flag_of(const json::value& object, std::string_view name) {
+  const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
+  return found && found->is_bool() && found->get_bool();
+}
+
+json::array words_json(const std::vector<std::string>& words) {
+  json::array array;
+  for (const std::string& word : words) array.emplace_back(word);
+  return array;
+}
+
+class Verbs {
+ public:
+  Verbs(SessionOptions options, Caller caller)
+      : options_(std::move(options)), caller_(std::move(caller)) {}
+
+  Result<int> run() {
+    const std::string& verb = options_.verb;
+    bool starts = verb == "new" || some_would_come_back();
+    Result<SessionClient> client = SessionClient::open(
+        caller_, options_.socket, starts ? SessionClient::Start::kYes : SessionClient::Start::kNo);
+    // Nobody serves, so there is nothing to list: that is no error.
+    if (!client.ok() && client.error().errnum == ENOENT && verb == "list") return no_sessions();
+    if (!client.ok()) return std::move(client).error();
+    client_ = &*client;
+    if (verb == "new") return make();
+    if (verb == "list") return list();
+    if (verb == "exec") return exec_in_session(*client_, options_);
+    if (verb == "attach") return attach_to_session(*client_, options_);
+    if (verb == "vars") return vars();
+    if (verb == "get") return get();
+    if (verb == "set") return set();
+    if (verb == "load") return load();
+    if (verb == "checkpoint") return checkpoint();
+    if (verb == "branch") return branch();
+    if (verb == "snapshot save") return save();
+    if (verb == "snapshot restore") return restore();
+    return change();
+  }
+
+ private:
+  std::string target(std::string_view rest = {}) const {
+    return session_target(options_.words[0], rest);
+  }
+
+  // As JSON when that was asked for; else `text` on stdout.
+  Result<int> tell(const json::value& answer, const std::string& text) {
+    return print(options_.json ? json::serialize(answer) + "\n" : text);
+  }
+  // The same for what a person need not see: a word on stderr.
+  Result<int> confirm(const json::value& answer, const std::string& text) {
+    if (options_.json) return tell(answer, {});
+    talk("caisson: " + printable(text) + "\n");
+    return 0;
+  }
+
+  // A server that ended left the list of its sessions: the next one brings them back.
+  bool some_would_come_back() const {
+    constexpr off_t kEmptyList = 16;  // {"sessions":[]} and its line end
+    struct stat list {};
+    std::string path = serve_state_folder(caller_) + "/sessions.json";
+    return options_.socket.empty() && ::stat(path.c_str(), &list) == 0 && list.st_size > kEmptyList;
+  }
+
+  Result<int> no_sessions() { return tell(json::object{{"sessions", json::array()}}, ""); }
+
+  Result<std::string> absolute(const std::string& path) const {
+    if (path.starts_with('/')) return path;
+    if (path.starts_with('~')) return path;
+    if (caller_.cwd.empty()) return Error::plain("this folder is gone", "name an absolute path");
+    return caller_.cwd + "/" + path;
+  }
+
+  Result<int> make() {
+    json::object body;
+    if (!options_.words.empty()) body["name"] = options_.words[0];
+    if (!options_.python.empty()) body["python"] = options_.python;
+    if (!options_.workspace.empty()) body["workspace"] = TRY(absolute(options_.workspace));
+    if (!options_.policy.empty()) body["policy"] = words_json(options_.policy);
+    if (!options_.preload.empty()) body["preload"] = words_json(options_.preload);
+    if (options_.memory) body["memory_bytes"] = *options_.memory;
+    if (options_.cpu_millis) body["cpu_millis"] = *options_.cpu_millis;
+    if (options_.pids) body["pids"] = *options_.pids;
+    if (options_.timeout) body["timeout_ms"] = options_.timeout->count();
+    if (options_.no_ipython) body["ipython"] = false;
+    if (options_.resume) body["resume"] = true;
+    json::value value = std::move(body);
+    json::value made = TRY(client_->json("POST", "/v1/sessions", &value));
+    if (!options_.json)
+      for (const json::value& note : array_of(made, "notes"))
+        if (note.is_string())
+          talk("caisson: " + printable(std::string_view(note.get_string())) + "\n");
+    return tell(made, text_of(made, "name") + "\n");
+  }
+
+  Result<int> list() {
+    json::value answer = TRY(client_->json("GET", "/v1/sessions"));
+    std::string text;
+    for (const json::value& each : array_of(answer, "sessions")) {
+      std::string_view state = !flag_of(each, "alive") ? "ended"
+                               : flag_of(each, "busy") ? "busy"
+                                                       : "idle";
+      text += fmt::format("{:<24} {:<6} {}\n", printable(text_of(each, "name")), state,
+                          printable(text_of(each, "workspace")));
+    }
+    return tell(answer, text);
+  }
+
+  Result<int> vars() {
+    json::value answer = TRY(client_->json("GET", target("/vars")));
+    std::string text;
+    for (const json::value& each : array_of(answer, "variables"))
+      text += fmt::format("{}: {} = {}\n", printable(text_of(each, "name")),
+                          printable(text_of(each, "type")), printable(text_of(each, "summary")));
+    return tell(answer, text);
+  }
+
+  Result<int> get() {
+    json::value answer;
+    std::string most =
+        options_.max_bytes ? fmt::format("?max_bytes={}", *options_.max_bytes) : std::string();
+    if (options_.expression) {
+      json::object body{{"expression", *options_.expression}};
+      if (options_.max_bytes) body["max_bytes"] = *options_.max_bytes;
+      json::value value = std::move(body);
+      answer = TRY(client_->json("POST", target("/evaluate"), &value));
+    } else if (options_.words.size() > 1) {
+      std::string rest = "/vars/" + http::percent_encode(options_.words[1]) + most;
+      answer = TRY(client_->json("GET", target(rest)));
+    } else {
+      return Error::plain("session get: which variable?", "name one, or -e EXPRESSION");
+    }
+    return told(answer, value_text(answer));
+  }
+
+  // What a call came to: its words, and 1 when the code raised.
+  Result<int> told(const json::value& answer, const std::string& text) {
+    bool ok = text_of(answer, "status") == "ok";
+    int failed = print(options_.json ? json::serialize(answer) + "\n" : text);
+    if (!ok && !options_.json && answer.is_object()) {
+      const json::value* error = answer.get_object().if_contains("error");
+      talk(error ? printable_lines(text_of(*error, "traceback")) : std::string());
+    }
+    return failed ? failed : ok ? 0 : 1;
+  }
+  static std::string printable_lines(std::string_view text) {
+    std::string out;
+    for (std::string_view line : split(text, '\n')) out += printable(line) + "\n";
+    return out;
+  }
+  static std::string value_text(const json::value& answer) {
+    if (text_of(answer, "kind") == "text") return text_of(answer, "text") + "\n";
+    const json::value* value =
+        answer.is_object() ? answer.get_object().if_contains("value") : nullptr;
+    return value ? json::serialize(*value) + "\n" : std::string();
+  }
+
+  Result<int> set() {
+    std::string bytes, kind = options_.as.value_or("text");
+    if (options_.text)
+      bytes = *options_.text;
+    else
+      bytes = TRY(read_input(options_.words.size() > 2 ? options_.words[2] : "-", kLargestValue));
+    std::string type = kind == "json"    ? "application/json"
+                       : kind == "bytes" ? "application/octet-stream"
+                       : kind == "text"  ? "text/plain; charset=utf-8"
+                                         : "";
+    if (type.empty())
+      return Error::plain(fmt::format("session set: --as {}", kind), "json, text or bytes");
+    std::string rest = "/vars/" + http::percent_encode(options_.words[1]);
+    json::value answer = TRY(client_->bytes("PUT", target(rest), type, bytes));
+    return told(answer, {});
+  }
+
+  Result<int> load() {
+    json::value body = json::object{{"path", TRY(absolute(options_.words[1]))},
+                                    {"name", options_.words[2]},
+                                    {"as", options_.as.value_or("auto")}};
+    json::value answer = TRY(client_->json("POST", target("/load"), &body));
+    return told(answer, {});
+  }
+
+  Result<int> checkpoint() {
+    if (options_.drop) {
+      std::string rest = "/checkpoints/" + http::percent_encode(*options_.drop);
+      return confirm(TRY(client_->json("DELETE", target(rest))), "dropped " + *options_.drop);
+    }
+    if (options_.list || options_.words.size() < 2) {
+      json::value answer = TRY(client_->json("GET", target("/checkpoints")));
+      std::string text;
+      for (const json::value& each : array_of(answer, "checkpoints"))
+        for (const json::value& name : array_of(each, "names"))
+          if (name.is_string()) text += printable(std::string_view(name.get_string())) + "\n";
+      return tell(answer, text);
+    }
+    json::value body = json::object{{"name", options_.words[1]}};
+    return confirm(TRY(client_->json("POST", target("/checkpoints"), &body)),
+                   "checkpoint " + options_.words[1]);
+  }
+
+  Result<int> branch() {
+    json::object body;
+    if (options_.words.size() > 1) body["name"] = options_.words[1];
+    if (options_.from) body["from"] = *options_.from;
+    json::value value = std::move(body);
+    json::value made = TRY(client_->json("POST", target("/branches"), &value));
+    return tell(made, text_of(made, "name") + "\n");
+  }
+
+  Result<int> save() {
+    json::value answer = TRY(client_->json("GET", target("/snapshot")));
+    const std::string& path = options_.words[1];
+    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!fd) return Error::system("write " + path);
+    std::string data = text_of(answer, "data");
+    if (!write_all(fd.get(), data + "\n")) return Error::system("write " + path);
+    if (answer.is_object()) answer.get_object().erase("data");
+    return confirm(answer,
+                   fmt::format("{} variables saved, {} left out", array_of(answer, "saved").size(),
+                               array_of(answer, "skipped").size()));
+  }
+
+  Result<int> restore() {
+    std::string data = TRY(read_input(options_.words[1], kLargestValue));
+    json::value body = json::object{{"data", std::string(trim(data))}};
+    json::value answer = TRY(client_->json("PUT", target("/snapshot"), &body));
+    return confirm(answer,
+                   fmt::format("{} variables are back", array_of(answer, "restored").size()));
+  }
+
+  // reset, interrupt, kill, restore
+  Result<int> change() {
+    const std::string &verb = options_.verb, &name = options_.words[0];
+    if (verb == "kill")
+      return confirm(TRY(client_->json("DELETE", target(options_.save ? "?save=1" : ""))),
+                     "ended " + name);
+    if (verb == "restore") {
+      std::string rest = "/checkpoints/" + http::percent_encode(options_.words[1]) + "/restore";
+      return confirm(TRY(client_->json("POST", target(rest))), "back at " + options_.words[1]);
+    }
+    return confirm(TRY(client_->json("POST", target("/" + verb))), verb + " " + name);
+  }
+
+  SessionOptions options_;
+  Caller caller_;
+  SessionClient* client_ = nullptr;
+};
+
+}  // namespace
+
+int session_command(std::span<const std::string> args) {
+  Result<SessionOptions> options = parse_session_options(args);
+  if (!options) return report(options.error());
+  if (options->help) return print(kSessionHelp);
+  Result<int> code = Verbs(std::move(*options), current_caller(environ)).run();
+  return code.ok() ? *code : report(code.error());
+}
+
+}  // namespace caisson

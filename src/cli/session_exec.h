@@ -1,0 +1,17 @@
+// Running code in a session from the command line: what it writes is shown as it comes.
+#pragma once
+
+#include "cli/session_client.h"
+#include "cli/session_options.h"
+
+namespace caisson {
+
+// The exit code, by the call's end.
+Result<int> exec_in_session(SessionClient& client, const SessionOptions& options);
+// Line by line on a terminal.
+Result<int> attach_to_session(SessionClient& client, const SessionOptions& options);
+
+// All of a file ("-" is stdin), up to a bound.
+Result<std::string> read_input(const std::string& path, size_t limit);
+
+}  // namespace caisson
