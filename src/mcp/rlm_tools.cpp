@@ -1,6 +1,6 @@
 // What each tool does.
 #include <fmt/format.h>
-#include <openssl/rand.h>
+#include <sys/random.h>
 
 #include "base/scope_exit.h"
 #include "base/text.h"
@@ -65,7 +65,7 @@ class Reporter : public std::enable_shared_from_this<Reporter> {
 // Nobody guesses it: over HTTP it is all that keeps two clients apart.
 std::string random_name() {
   unsigned char bytes[16];
-  if (::RAND_bytes(bytes, sizeof bytes) != 1) std::abort();
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
   return "s-" + hex(bytes);
 }
 

@@ -3,8 +3,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/rand.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ std::string scope_of(const ScopeKey& key) {
 
 std::string random_scope() {
   unsigned char bytes[8];
-  if (::RAND_bytes(bytes, sizeof bytes) != 1) std::abort();
+  if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
   return hex(bytes);
 }
 

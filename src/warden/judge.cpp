@@ -18,7 +18,7 @@ bool is_older(long dirfd, const char* path, long flags) {
   if (result == -ENOENT) return false;
   if (result < 0 || !(info.stx_mask & STATX_BTIME)) return true;
   if (info.stx_btime.tv_sec != warden.start_sec) return info.stx_btime.tv_sec < warden.start_sec;
-  return info.stx_btime.tv_nsec < warden.start_nsec;
+  return info.stx_btime.tv_nsec <= warden.start_nsec;
 }
 
 // The folder that holds the matched name.

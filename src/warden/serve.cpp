@@ -184,7 +184,7 @@ void run(const Start& start) {
   warden.rules = start.rules;
   warden.process = static_cast<int>(sys_call(SYS_getpid));
   timespec now{};
-  sys_call(SYS_clock_gettime, long{CLOCK_REALTIME_COARSE}, &now);
+  sys_call(SYS_clock_gettime, long{CLOCK_REALTIME}, &now);
   warden.start_sec = now.tv_sec;
   warden.start_nsec = now.tv_nsec;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};

@@ -17,7 +17,7 @@ struct Warden {
   const Rules* rules;
   int listener;
   int own_fds;                    // /proc/self/fd
-  int64_t start_sec, start_nsec;  // CLOCK_REALTIME_COARSE, by which filesystems stamp births
+  int64_t start_sec, start_nsec;  // CLOCK_REALTIME: no birth before it is later
   int process;                    // its own pid
   bool may_look;                  // CAP_SYS_PTRACE is permitted, though not effective
 };

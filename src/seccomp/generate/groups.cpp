@@ -419,7 +419,9 @@ std::vector<Group> warden_groups() {
                 fail(EPERM)),
        "clone"},
       {"itself", always(kAllow),
-       "getpid gettid tgkill set_tid_address exit exit_group rt_sigreturn restart_syscall"},
+       "getpid gettid tgkill set_tid_address exit exit_group rt_sigreturn restart_syscall "
+       "clock_gettime "
+       "clock_nanosleep"},
   };
 }
 
