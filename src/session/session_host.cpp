@@ -176,7 +176,10 @@ Task<Result<Core::Place>> Core::own_cell(Self self, const SessionSpec& spec, Ses
 }
 
 Task<Result<std::shared_ptr<Zygote>>> Core::zygote_for(Self self, const SessionSpec& spec) {
-  std::string key = spec.python + "\n" + join(spec.preload, " ");
+  std::vector<std::string> words{"zygote", "3"};
+  words.insert(words.end(), spec.preload.begin(), spec.preload.end());
+  if (spec.ipython) words.push_back("+ipython");  // its shell, where there is one
+  std::string key = spec.python + "\n" + join(words, " ");
   Turns::Ticket turn = co_await self->zygote_turn_.take();
   if (auto found = self->zygotes_.find(key); found != self->zygotes_.end()) {
     if (found->second->alive()) co_return found->second;
@@ -189,8 +192,6 @@ Task<Result<std::shared_ptr<Zygote>>> Core::zygote_for(Self self, const SessionS
   SessionSpec zygote_spec;  // the default policy, with the one grant that its forks give up
   zygote_spec.python = spec.python;
   zygote_spec.policy_words = {"--allow-nested"};
-  std::vector<std::string> words{"zygote", "3"};
-  words.insert(words.end(), spec.preload.begin(), spec.preload.end());
   CellStart start = self->cell_start(zygote_spec, folder, words);
   Result<std::shared_ptr<Zygote>> zygote =
       co_await Zygote::start(self->loop_, std::move(start), folder);

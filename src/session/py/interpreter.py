@@ -70,6 +70,7 @@ class Interpreter:
         self.checkpoints = []  # children that are checkpoints, to be collected when they end
         self.reserved = Reserved(self.namespace)
         self.hidden = frozenset()
+        self.ready_shell = None  # IPython's, made in the zygote
         builtins.input = no_input
         setattr(builtins, HOOK, self.magics)
         builtins.display = self.display
@@ -96,7 +97,19 @@ class Interpreter:
         self.namespace.update(self.fresh)
         self.executor.start_over()
 
+    def prepare_shell(self):
+        """In the zygote: the import and the making of IPython's shell take a third of a second."""
+        import ipython
+
+        main, sys.modules["__main__"] = sys.modules["__main__"], self.main
+        try:
+            self.ready_shell = ipython.make_shell(self)
+        finally:
+            sys.modules["__main__"] = main
+
     def add_functions(self, options):
+        if options.get("ipython") and self.ready_shell is not None:
+            self.executor.shell = self.ready_shell
         for entry in options.get("functions", ()):
             name = entry["name"]
             self.reserved.add(name, make_function(self.line, name, entry.get("doc")))

@@ -118,7 +118,9 @@ class Keeper:
             return None
         try:
             if options.get("ipython"):
-                raise OSError  # its shell has to be there from the start
+                if self.inside.ready_shell is None:
+                    raise OSError  # its shell has to be there from the start
+                live.facts["ipython"] = True
             f.send_message(live.sock, f.START, 0, 0, 0, dumps(options))
             return live
         except OSError:
@@ -217,7 +219,7 @@ class Keeper:
 def live(inside, pair, options):
     """In the fork: becomes the interpreter. Never returns."""
     inside.attach(options)
-    if options is not None and options.get("ipython"):
+    if options is not None and options.get("ipython") and inside.executor.shell is None:
         import ipython
 
         inside.executor.shell = ipython.make_shell(inside)

@@ -11,6 +11,7 @@ import frames as f
 from jsonio import dumps, loads
 
 NEW, SPAWNED = 1, 2  # the two frames on a zygote's socket
+SHELL = "+ipython"  # among the modules: IPython's shell too, where there is one
 
 
 def preload(names):
@@ -26,12 +27,16 @@ def preload(names):
     inside = Interpreter()
     missing = []
     for name in names:
+        if name == SHELL:
+            continue
         try:
             __import__(name)
         except Exception as error:
             missing.append("%s: %s" % (name, type(error).__name__))
     inside.warm_up()
     warm_frames()
+    if SHELL in names:  # last: what was run to get warm is no part of its state
+        inside.prepare_shell()
     gc.collect()
     gc.freeze()
     return inside, missing

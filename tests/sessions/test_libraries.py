@@ -1,0 +1,134 @@
+"""Libraries as people use them. With CAISSON_SCIENCE (an interpreter that has IPython, numpy, pandas and
+matplotlib: tools/make-science) those, too."""
+import base64
+import os
+import struct
+import unittest
+import zlib
+
+import harness
+from harness import SessionTest
+
+SCIENCE = os.environ.get("CAISSON_SCIENCE")
+
+
+def pixels(png):
+    """(width, height, rows of RGBA bytes) of a PNG without interlace, by the standard library."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    at, data, head = 8, b"", None
+    while at < len(png):
+        size, kind = struct.unpack(">I4s", png[at:at + 8])
+        body = png[at + 8:at + 8 + size]
+        if kind == b"IHDR":
+            head = struct.unpack(">IIBBBBB", body)
+        if kind == b"IDAT":
+            data += body
+        at += size + 12
+    width, height, depth, colour = head[:4]
+    assert (depth, colour) == (8, 6), head
+    raw, stride, rows, before = zlib.decompress(data), width * 4, [], bytes(width * 4)
+    for y in range(height):
+        line = bytearray(raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
+        unfilter(raw[y * (stride + 1)], line, before)
+        before = bytes(line)
+        rows.append(before)
+    return width, height, rows
+
+
+def unfilter(kind, line, above):
+    for i, byte in enumerate(line):
+        left = line[i - 4] if i >= 4 else 0
+        corner = above[i - 4] if i >= 4 else 0
+        if kind == 1:
+            guess = left
+        elif kind == 2:
+            guess = above[i]
+        elif kind == 3:
+            guess = (left + above[i]) // 2
+        elif kind == 4:
+            guess = min((left, above[i], corner), key=lambda one: abs(left + above[i] - corner - one))
+        else:
+            guess = 0
+        line[i] = (byte + guess) & 255
+
+
+class Standard(SessionTest):
+    def test_sqlite(self):
+        s = self.session()
+        self.ok(s.exec("import sqlite3\nd = sqlite3.connect('/workspace/d.db')\n"
+                       "_ = d.execute('create table t (a)')\n_ = d.execute('insert into t values (7)')\n"
+                       "d.commit()"))
+        self.assertEqual(s.value("d.execute('select a from t').fetchall()"), [[7]])
+
+    def test_multiprocessing(self):
+        s = self.session()
+        self.ok(s.exec("import multiprocessing as m\nm.set_start_method('fork')\n"
+                       "with m.Pool(2) as pool: found = pool.map(abs, range(-5, 0))"))
+        self.assertEqual(s.value("found"), [5, 4, 3, 2, 1])
+
+    def test_asyncio_and_top_level_await(self):
+        s = self.session()
+        answer = self.ok(s.exec("import asyncio\nawait asyncio.gather(asyncio.sleep(0, 1), "
+                                "asyncio.sleep(0, 2))"))
+        self.assertEqual(answer["result"]["value"]["text/plain"], "[1, 2]")
+
+    def test_requests_to_anywhere_fail_at_once(self):
+        answer = self.session().exec("import urllib.request\n"
+                                     "urllib.request.urlopen('http://192.0.2.1/', timeout=20)")
+        self.assertEqual((answer["status"], answer["result"]["error"]["type"]),
+                         ("error", "urllib.error.URLError"), answer)
+        self.assertIn("unreachable", answer["result"]["error"]["message"])
+
+
+@unittest.skipUnless(SCIENCE, "CAISSON_SCIENCE names no interpreter")
+class Science(SessionTest):
+    def science(self, **spec):
+        return self.session(python=SCIENCE, **spec)
+
+    def test_ipython_is_taken_when_it_is_there(self):
+        s = self.science(ipython=True)
+        self.assertEqual(s.info["shell"], "ipython")
+        self.assertIn(s.info["cell"], ("own",) if harness.OWN_CELLS else ("own", "zygote"))
+        self.ok(s.exec("x = 20"))
+        self.assertEqual(self.ok(s.exec("x + 1"))["result"]["value"]["text/plain"], "21")
+        self.assertEqual(self.ok(s.exec("_ + 1"))["result"]["value"]["text/plain"], "22")
+        self.assertIn("magic", self.ok(s.exec("%lsmagic"))["result"]["value"]["text/plain"].lower())
+        self.assertEqual(self.ok(s.exec("!echo shell"))["output"], "shell\n")
+        self.assertEqual(s.exec("1 / 0")["result"]["error"]["type"], "ZeroDivisionError")
+
+    def test_two_shells_of_one_zygote_are_two(self):
+        one, two = self.science(ipython=True), self.science(ipython=True)
+        self.ok(one.exec("mine = 1"))
+        self.assertEqual(two.exec("mine")["result"]["error"]["type"], "NameError")
+        one.ask("reset")
+        self.assertEqual(one.exec("mine")["result"]["error"]["type"], "NameError")
+        self.assertEqual(self.ok(one.exec("2 + 2"))["result"]["value"]["text/plain"], "4")
+
+    def test_a_data_frame_is_text_and_html(self):
+        s = self.science()
+        value = self.ok(s.exec("import pandas as pd\npd.DataFrame({'a': [1, 2], 'b': ['x', 'y']})")
+                        )["result"]["value"]
+        self.assertIn("a  b", value["text/plain"])
+        self.assertIn("<table", value["text/html"])
+
+    def test_arrays_have_a_shape_and_a_type(self):
+        s = self.science()
+        self.ok(s.exec("import numpy as np\nm = np.zeros((3, 4), dtype='float32')"))
+        found = {one["name"]: one for one in s.ask("vars")["result"]["variables"]}
+        self.assertEqual((found["m"]["shape"], found["m"]["dtype"]), ([3, 4], "float32"))
+
+    def test_a_figure_is_the_picture_that_was_drawn(self):
+        s = self.science(preload=["numpy", "matplotlib.pyplot"])
+        answer = self.ok(s.exec(
+            "import matplotlib.pyplot as plt\n"
+            "fig = plt.figure(figsize=(1, 1), dpi=40, facecolor=(1, 0, 0))\n"
+            "ax = fig.add_axes([0.5, 0, 0.5, 1]); ax.set_facecolor((0, 0, 1)); ax.set_axis_on()\n"
+            "ax.set_xticks([]); ax.set_yticks([])\nfor one in ax.spines.values(): one.set_visible(False)\n"
+            "fig.savefig('/workspace/f.png', facecolor=(1, 0, 0))\nplt.show()"))
+        images = [one["image/png"] for one in answer["result"]["displays"] if "image/png" in one]
+        self.assertEqual(len(images), 1, answer["result"]["displays"])
+        width, height, rows = pixels(base64.b64decode(images[0]))
+        middle = rows[height // 2]
+        self.assertEqual(tuple(middle[4 * 3:4 * 3 + 4]), (255, 0, 0, 255))
+        right = width * 3 // 4
+        self.assertEqual(tuple(middle[4 * right:4 * right + 4]), (0, 0, 255, 255))
