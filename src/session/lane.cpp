@@ -96,7 +96,9 @@ Task<Result<Frame>> Lane::ask(FrameType type, std::string head, std::string body
 Task<Result<json::object>> Lane::start(json::object options) {
   auto self = shared_from_this();
   Turns::Ticket turn = co_await turns_.take();
-  Result<Frame> frame = co_await ask(FrameType::kStart, "", json::serialize(options), {},
+  std::string body = json::serialize(options);
+  std::vector<UniqueFd> none;
+  Result<Frame> frame = co_await ask(FrameType::kStart, "", std::move(body), std::move(none),
                                      SteadyClock::now() + kStartPatience, false);
   if (!frame) co_return frame.error();
   Result<json::object> answer = parse_object(frame->body);

@@ -94,7 +94,10 @@ class Science(SessionTest):
         self.assertEqual(self.ok(s.exec("_ + 1"))["result"]["value"]["text/plain"], "22")
         self.assertIn("magic", self.ok(s.exec("%lsmagic"))["result"]["value"]["text/plain"].lower())
         self.assertEqual(self.ok(s.exec("!echo shell"))["output"], "shell\n")
-        self.assertEqual(s.exec("1 / 0")["result"]["error"]["type"], "ZeroDivisionError")
+        error = s.exec("def f(): 1 / 0\nf()")["result"]["error"]
+        self.assertEqual(error["type"], "ZeroDivisionError")
+        self.assertNotIn("interactiveshell", error["traceback"])
+        self.assertIn("in f", error["traceback"])
 
     def test_two_shells_of_one_zygote_are_two(self):
         one, two = self.science(ipython=True), self.science(ipython=True)

@@ -5,6 +5,7 @@ import linecache
 MAX_TRACEBACK = 64 * 1024
 MAX_MESSAGE = 8 * 1024
 OURS = "<caisson>/"
+CELLS = ("<cell ", "<ipython-input-")  # how the two shells name the code of a call
 
 
 def cut(text, limit):
@@ -54,9 +55,9 @@ def traceback_of(error):
 
 
 def skip_ours(trace):
-    """The traceback from the cell's own frame on; before it lie this code's and asyncio's."""
+    """The traceback from the cell's own frame on; before it lie this code's, asyncio's, IPython's."""
     found = trace
-    while found is not None and not found.tb_frame.f_code.co_filename.startswith("<cell "):
+    while found is not None and not found.tb_frame.f_code.co_filename.startswith(CELLS):
         found = found.tb_next
     if found is not None:
         return found
