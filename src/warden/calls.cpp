@@ -54,8 +54,9 @@ struct Thing {
   Thing(const Thing&) = delete;
 };
 
-// Births are stamped by a clock that may lag a few milliseconds behind the one of the start. The first
-// folder that a cell makes waits until it doesn't: so none of its own is taken for an older one.
+// Births are stamped by a clock that may lag a few milliseconds behind the one of the start. The
+// first folder that a cell makes waits until it doesn't: so none of its own is taken for an older
+// one.
 void leave_first_tick() {
   static bool left = false;
   while (!__atomic_load_n(&left, __ATOMIC_RELAXED)) {
