@@ -41,6 +41,7 @@ class Executor:
         unchanged = False
         try:
             if self.shell is not None:
+                unchanged = self.reads_only(source)
                 self.shell.run(source, answer)
             else:
                 unchanged = self.run_plain(source, answer)
@@ -75,6 +76,15 @@ class Executor:
             answer["status"] = "final"
             answer["final"] = self.early.value
             answer.pop("error", None)
+
+    def reads_only(self, source):
+        """For IPython's shell, which parses by itself. Its own record of the call (Out, _) is not
+        worth a checkpoint."""
+        try:
+            return len(source) < 4096 and purity.changes_nothing(
+                compile(source, "<cell>", "exec", ONLY_AST, True), self.namespace)
+        except (SyntaxError, ValueError):
+            return False  # a magic, or an error that IPython will tell
 
     def run_plain(self, source, answer):
         name = "<cell %d>" % self.count
