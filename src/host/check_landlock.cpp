@@ -91,6 +91,9 @@ std::optional<std::vector<std::string>> landlock_tier_lacks(const DeepFacts& fac
   if (facts.host.landlock_abi == 0 || facts.landlock.failed()) return std::nullopt;
   Policy policy;
   policy.tier = Tier::kLandlock;
+  // Any limit will do: what can't be held is said of those that are asked for.
+  policy.limits.memory_bytes = 1 << 30;
+  policy.limits.pids = policy.limits.files = 256;
   Result<Plan> plan = make_plan(policy, Command{{"true"}}, facts.host);
   if (!plan) return std::nullopt;
   std::vector<std::string> lines;

@@ -122,9 +122,8 @@ class Keys(TerminalTest):
             with self.subTest(shell):
                 t = self.terminal("--env", "PS1=go> ", "--env", "ENV=", *shell)
                 t.expect("go> ")
-                t.send("sleep 61\r")
-                t.expect("sleep 61\r\n")
-                self.wait_for(lambda: t.pump(0.2) or True, "the shell to start it")
+                t.send("sh -c 'echo started; exec sleep 61'\r")
+                t.expect("\nstarted\r\n")  # so it has the terminal
                 t.send(CTRL_Z)
                 t.expect("Stopped")
                 t.expect("go> ")
