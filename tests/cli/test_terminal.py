@@ -123,7 +123,7 @@ class Keys(TerminalTest):
                 t = self.terminal("--env", "PS1=go> ", "--env", "ENV=", *shell)
                 t.expect("go> ")
                 t.send("sh -c 'echo started; exec sleep 61'\r")
-                t.expect("\nstarted\r\n")  # so it has the terminal
+                t.expect("[\r\n]started\r\n")  # so it has the terminal
                 t.send(CTRL_Z)
                 t.expect("Stopped")
                 t.expect("go> ")
