@@ -1,5 +1,6 @@
 """Much at once, slow peers, dead peers: nobody else waits, and memory stays bounded."""
 import concurrent.futures
+import contextlib
 import json
 import os
 import signal
@@ -157,6 +158,12 @@ class Life(harness.GatewayTest):
             self.assertLess(time.monotonic(), deadline, "the gateway outlives its cell")
             time.sleep(0.01)
 
+    @staticmethod
+    def end(pidfd):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        os.close(pidfd)
+
     def test_gateway_ends_with_its_cell(self):
         running, gateway = self.begin()
         self.assertEqual(running.finish(), 0)
@@ -169,6 +176,7 @@ class Life(harness.GatewayTest):
 
     def test_gateway_that_hangs_ends_with_a_caisson_that_is_killed(self):
         running, gateway = self.begin()
+        self.addCleanup(self.end, os.pidfd_open(gateway.pid))  # of a mutant it is still there
         os.kill(gateway.pid, signal.SIGSTOP)
         running.child.send_signal(signal.SIGKILL)
         self.wait_gone(gateway)
