@@ -9,8 +9,10 @@ from _socket import (
     SOL_SOCKET,
 )
 from _struct import Struct
+from errno import ETOOMANYREFS
 from fcntl import fcntl
 from posix import close, fstat, memfd_create, pread, write
+from time import sleep
 
 PROTOCOL = 1
 MAX_BODY = 1 << 20  # of a frame on a control socket
@@ -180,12 +182,25 @@ def send_message(sock, kind, flags, request, nonce, body=b"", fds=()):
     try:
         head = PRIVATE.pack(kind, flags, request, nonce)
         if fds:
-            sock.sendmsg([head, body], rights(fds))
+            send_rights(sock, [head, body], fds)
         else:
             sock.send(head + body)
     finally:
         if spilled >= 0:
             close(spilled)
+
+
+def send_rights(sock, parts, fds):
+    """Descriptors that are under way are counted for each user, and all forks of a zygote are one:
+    with hundreds of calls at once there may be no room for a moment (unix(7), ETOOMANYREFS)."""
+    for _ in range(500):
+        try:
+            return sock.sendmsg(parts, rights(fds))
+        except OSError as error:
+            if error.errno != ETOOMANYREFS:
+                raise
+            sleep(0.01)
+    return sock.sendmsg(parts, rights(fds))
 
 
 def receive_message(sock, flags=0):
