@@ -42,35 +42,6 @@ def use_identity(name):
     IDENTITY = name
 
 
-class Counted(unittest.TextTestResult):
-    """Counts tests, not their parts: a test with several failing subtests is one failed test."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.failed_ids, self.times = set(), []
-
-    def startTest(self, test):
-        super().startTest(test)
-        self.began = time.monotonic()
-
-    def stopTest(self, test):
-        self.times.append((time.monotonic() - self.began, test.id()))
-        super().stopTest(test)
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.failed_ids.add(test.id())
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.failed_ids.add(test.id())
-
-    def addSubTest(self, test, subtest, err):
-        super().addSubTest(test, subtest, err)
-        if err is not None:
-            self.failed_ids.add(test.id())
-
-
 class Ended:
     """How one cell ended: its result object, and what caisson itself said."""
 

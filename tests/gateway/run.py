@@ -12,24 +12,21 @@ import os
 import signal
 import subprocess
 import sys
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "runner")]
 sys.dont_write_bytecode = True
 
 import harness  # noqa: E402
+import runner  # noqa: E402
 import world  # noqa: E402
 
 INSIDE = "--inside-near"  # said by this script to itself
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("binary")
-    parser.add_argument("-k", action="append", default=[], metavar="PATTERN")
+    parser = runner.parser()
     parser.add_argument("--as", dest="identity", choices=("root", "user", "both"), default="both")
-    parser.add_argument("-v", action="store_true")
     parser.add_argument("--shell", action="store_true")
     parser.add_argument("--mutants", action="store_true",
                         help="BINARY is caisson of the preset `mutant`: each control of "
@@ -41,59 +38,8 @@ def arguments():
 def run_half(options, identity):
     """All tests as root or as an ordinary user: (passed, failed)."""
     harness.use_identity(identity)
-    loader = unittest.TestLoader()
-    if options.k:
-        loader.testNamePatterns = [k if "*" in k else f"*{k}*" for k in options.k]
-    suite = loader.discover(HERE, pattern="test_*.py", top_level_dir=HERE)
     print(f"-- as {identity}", flush=True)
-    runner = unittest.TextTestRunner(stream=sys.stdout, resultclass=harness.Counted,
-                                     verbosity=2 if options.v else 1)
-    result = runner.run(suite)
-    if options.v:
-        for seconds, name in sorted(result.times, reverse=True)[:15]:
-            print(f"{seconds:7.2f} s  {name}")
-    failed = len(result.failed_ids)
-    return result.testsRun - failed, failed
-
-
-def read_controls():
-    """[(name, [patterns])] of controls.txt."""
-    rows = []
-    with open(os.path.join(HERE, "controls.txt"), encoding="utf-8") as text:
-        for line in text:
-            if line.strip() and not line.startswith("#"):
-                name, tests, _ = (field.strip() for field in line.split(" | "))
-                rows.append((name, tests.split()))
-    return rows
-
-
-def run_tests(patterns):
-    """(run, failed) of the tests that fit, quietly."""
-    loader = unittest.TestLoader()
-    loader.testNamePatterns = [f"*{pattern}*" for pattern in patterns]
-    suite = loader.discover(HERE, pattern="test_*.py", top_level_dir=HERE)
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        result = unittest.TextTestRunner(stream=nowhere, resultclass=harness.Counted).run(suite)
-    return result.testsRun, len(result.failed_ids)
-
-
-def run_mutants(only):
-    """A control that no test misses is a failure, and so is a test that fails without a cause."""
-    harness.use_identity("root")
-    passed = failed = 0
-    for name, patterns in read_controls():
-        if only and name not in only:
-            continue
-        harness.use_mutant(None)
-        whole = run_tests(patterns)
-        harness.use_mutant(name)
-        maimed = run_tests(patterns)
-        harness.use_mutant(None)
-        good = whole[0] > 0 and whole[1] == 0 and maimed[1] > 0
-        passed, failed = passed + good, failed + (not good)
-        why = "" if good else f": {whole[1]} of {whole[0]} fail without a cause, {maimed[1]} with it"
-        print(f"{'ok  ' if good else 'FAIL'} {name}{why}", flush=True)
-    return passed, failed
+    return runner.run_half(HERE, options)
 
 
 def stop_early(*_):
@@ -109,16 +55,13 @@ def run_near(options):
         if options.shell:
             return subprocess.run([os.environ.get("SHELL", "/bin/sh")], cwd=place.folder).returncode
         if options.mutants:
-            passed, failed = run_mutants(options.k)
-            print(f"{passed} passed, {failed} failed", flush=True)
-            return 1 if failed or not passed else 0
+            harness.use_identity("root")
+            return runner.last_line(*runner.run_mutants(HERE, harness.use_mutant, options.k))
         identities = ("root", "user") if options.identity == "both" else (options.identity,)
         counts = [run_half(options, identity) for identity in identities]
     finally:
         place.stop()
-    passed, failed = (sum(column) for column in zip(*counts))
-    print(f"{passed} passed, {failed} failed", flush=True)
-    return 1 if failed or not passed else 0
+    return runner.last_line(*(sum(column) for column in zip(*counts)))
 
 
 def main():
