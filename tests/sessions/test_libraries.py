@@ -66,6 +66,11 @@ class Standard(SessionTest):
                        "with m.Pool(2) as pool: found = pool.map(abs, range(-5, 0))"))
         self.assertEqual(s.value("found"), [5, 4, 3, 2, 1])
 
+    def test_a_subprocess_can_be_terminated(self):
+        s = self.session()
+        self.ok(s.exec("import subprocess\np = subprocess.Popen(['sleep', '60'])\np.terminate()"))
+        self.assertEqual(s.value("p.wait(10)"), -15)
+
     def test_asyncio_and_top_level_await(self):
         s = self.session()
         answer = self.ok(s.exec("import asyncio\nawait asyncio.gather(asyncio.sleep(0, 1), "

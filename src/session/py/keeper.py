@@ -5,7 +5,7 @@ as such (ENDED, DONE, NOTE). A forged message can at most be the answer to the c
 """
 
 import select
-from _signal import SIG_IGN, SIGINT, SIGKILL, SIGPIPE, SIGTERM
+from _signal import SIG_DFL, SIG_IGN, SIGINT, SIGKILL, SIGPIPE, SIGTERM
 from _signal import signal as set_handler
 from _socket import AF_UNIX, SOCK_STREAM, socket
 from posix import _exit, fork, getpid, setpgid
@@ -218,6 +218,9 @@ class Keeper:
 
 def live(inside, pair, options):
     """In the fork: becomes the interpreter. Never returns."""
+    # What is ignored here is ignored in every program that the session starts: terminate() of a
+    # subprocess or of a pool's worker would wait for ever.
+    set_handler(SIGTERM, SIG_DFL)
     inside.attach(options)
     if options is not None and options.get("ipython") and inside.executor.shell is None:
         import ipython
