@@ -34,7 +34,7 @@ static long take_passed(const ChildProgram& program) {
   return 0;
 }
 
-// Their dispositions were set back by pid 1, of which this process is a copy.
+// Their dispositions were set back when pid 1 was cloned.
 static void unblock_signals() {
   unsigned long none = 0;
   sys_call(SYS_rt_sigprocmask, long{SIG_SETMASK}, &none, 0L, 8L);
@@ -178,6 +178,8 @@ static long run_enter_step(ChildState& state, const Step& step) {
       return restrict_by_landlock(*state.program);
     case StepKind::kSeccomp:
       return install_filter(state);
+    case StepKind::kAwaitDetached:
+      return await_detached();
     case StepKind::kExec:
       return exec_program(*state.program);
     default:

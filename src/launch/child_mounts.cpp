@@ -270,18 +270,28 @@ static long make_private() {
   return sys_call(kMountSetattr, long{AT_FDCWD}, "/", long{kAtRecursive}, &attr, long{sizeof attr});
 }
 
+// The old root lies over the new one, where no path leads but "/.." (no step has one); umount2
+// alone looks at what is mounted on the place that it is given.
+long detach_old_root() { return sys_call(SYS_umount2, "/", long{MNT_DETACH}); }
+
 // pivot_root(".", "."): the old root lies over the new one and is detached with all its mounts.
+// The kernel waits for a grace period then, 0.25 ms in which nothing is done: the thread's, if
+// there is one, while this process goes on.
 static long pivot(ChildState& state, const Step& step) {
   long result = sys_call(SYS_fchdir, long{state.root_fd});
   if (result >= 0 && step.path) result = sys_call(SYS_chdir, step.path);  // the host view, in it
   if (result >= 0) result = sys_call(SYS_pivot_root, ".", ".");
-  if (result >= 0) result = sys_call(SYS_umount2, ".", long{MNT_DETACH});
   if (result >= 0) result = sys_call(SYS_chdir, "/");
+  if (result < 0) return result;
+  if (step.flags & kPivotByThread)
+    announce_pivot();
+  else
+    result = detach_old_root();
   if (result < 0) return result;
   sys_call(SYS_close, long{state.root_fd});
   state.root_fd = -1;
   // Clones of the host's mounts still receive what the host mounts below them later: not any more.
-  return step.flags ? make_private() : 0;
+  return step.flags & kPivotPrivate ? make_private() : 0;
 }
 
 long run_mount_step(ChildState& state, const Step& step) {

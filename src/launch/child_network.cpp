@@ -1,5 +1,6 @@
 // The network namespace is the dearest part of a cell (0.4 ms of kernel time). A thread of the
-// cell's first process makes it while the mounts are made; see docs/decisions.
+// cell's first process makes it while the mounts are made, and lets go of the old root while the
+// program's process confines itself; see docs/decisions/0004.
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/if.h>
@@ -76,17 +77,32 @@ long mask_proc() {
   return 0;
 }
 
+int old_root_is_covered;
+int detached;  // 0: under way; else 1, or -errno
+
 int network_thread(void*) {
   leave_core(creators_core);
   long result = make_network();
   long masked = result < 0 ? result : mask_proc();
   set_and_wake(&network_state, static_cast<int>(masked < 0 ? masked : result + 1));
+  if (masked < 0 || !cell->program->thread_detaches) return 0;
+  wait_until_set(&old_root_is_covered);
+  long gone = detach_old_root();
+  set_and_wake(&detached, static_cast<int>(gone < 0 ? gone : 1));
   return 0;
 }
 
 }  // namespace
 
 void announce_proc() { set_and_wake(&proc_is_mounted, 1); }
+
+void announce_pivot() { set_and_wake(&old_root_is_covered, 1); }
+
+// Asked by the program's process, which shares this memory until its exec.
+long await_detached() {
+  wait_until_set(&detached);
+  return detached < 0 ? detached : 0;
+}
 
 long start_network_thread(ChildState& state) {
   cell = &state;

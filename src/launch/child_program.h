@@ -32,7 +32,7 @@ enum class StepKind : uint8_t {
   kCoverInView,   // path of the view, covered by the root's own file `other`
   kSealRoot,      // the root becomes read-only
   kStartNetwork,  // begin making the network namespace beside the mounts
-  kPivot,         // the new root becomes /, the old one goes
+  kPivot,         // the new root becomes /, the old one goes (flags: kPivot…)
   kPrepare,       // what can be done while the network is made
   kJoinNetwork,   // enter the network namespace; its loopback is up
   kHostname,      // path is the name
@@ -51,6 +51,7 @@ enum class StepKind : uint8_t {
   kPinCpus,  // the first `a` cores of those allowed
   kLandlock,
   kSeccomp,
+  kAwaitDetached,  // the old root is gone, before any code of others runs
   kExec,
 };
 
@@ -60,6 +61,11 @@ enum : uint8_t {
   kBindBelowUserMount = 4,
   kBindReceived = 8,
   kBindAlone = 16  // nothing that the host mounts meanwhile comes along
+};
+
+enum : uint8_t {
+  kPivotPrivate = 1,   // no mount of the host's comes later
+  kPivotByThread = 2,  // the network thread lets go of the old root, see kAwaitDetached
 };
 
 struct Step {
@@ -78,6 +84,11 @@ struct ChildLandlockRule {
   uint64_t device, inode;  // 0: not checked
 };
 
+struct PageRange {
+  void* start;
+  uint64_t size;
+};
+
 constexpr unsigned kMostPassed = 8;  // descriptors of the caller's that the program gets
 
 struct ChildProgram {
@@ -88,6 +99,7 @@ struct ChildProgram {
 
   const Step* mask_steps;  // done by the network thread when it has made the network
   uint32_t mask_count;
+  bool thread_detaches;  // then it waits for the pivot, and lets go of the old root
 
   const ChildLandlockRule* landlock_rules;
   uint32_t landlock_count;
@@ -120,7 +132,9 @@ struct ChildProgram {
   int stdio[3];             // -1: the terminal
   int passed[kMostPassed];  // of the caller's, all above kMostPassed + 2
   uint32_t passed_count;
-  winsize window;    // of the cell's terminal
+  winsize window;                // of the cell's terminal
+  const PageRange* clean_pages;  // of caisson's own file, see startup_pages.h
+  uint32_t clean_count;
   char* wipe_start;  // caisson's own argv and environment strings
   uint64_t wipe_size;
   bool own_pid_namespace;

@@ -27,9 +27,12 @@ uint64_t monotonic_now();
 // Each returns 0 or -errno.
 long run_mount_step(ChildState&, const Step&);  // child_mounts.cpp
 void drop_spare_mask(int& spare);
+long detach_old_root();
 long start_network_thread(ChildState&);  // child_network.cpp
 void announce_proc();                    // it is mounted: its masks can be put on
 long join_network_thread();
+void announce_pivot();  // the old root lies over the new one: it can be detached
+long await_detached();
 long prepare_gateway(ChildState&);  // child_gateway.cpp: in the new network namespace
 long open_terminal(ChildState&);    // child_terminal.cpp
 int enter_program(void* state);     // child_enter.cpp: fn of clone_call; returns on failure only
@@ -47,6 +50,13 @@ long await_mounts(ChildState&);
 
 // One descriptor to the supervisor, with a message around it.
 long send_descriptor(ChildState&, MessageKind, int fd);
+
+// For one that is about to wait for long: what only its start needed is nobody's memory then.
+inline void give_back_clean_pages(const ChildProgram& program) {
+  for (uint32_t i = 0; i < program.clean_count; ++i)
+    sys_call(SYS_madvise, program.clean_pages[i].start,
+             static_cast<long>(program.clean_pages[i].size), 4L /* MADV_DONTNEED */);
+}
 
 inline unsigned long text_length(const char* text) {
   unsigned long n = 0;

@@ -10,6 +10,7 @@
 
 #include "base/control.h"
 #include "launch/network_messages.h"
+#include "launch/startup_pages.h"
 #include "seccomp/filters.h"
 #include "sys/kernel_numbers.h"
 
@@ -92,7 +93,9 @@ class Compiler {
       if (own_network) init(StepKind::kJoinNetwork);
       // From here the host's files are gone.
       Step& pivot = init(StepKind::kPivot);
-      pivot.flags = control_enabled("private-mounts");
+      if (control_enabled("private-mounts")) pivot.flags |= kPivotPrivate;
+      if (own_network) pivot.flags |= kPivotByThread;
+      out_.program_.thread_detaches = own_network;
       if (plan_.host_view) pivot.path = below_root(kViewFolder);
     } else {
       init(StepKind::kPrepare);
@@ -256,6 +259,7 @@ class Compiler {
     if (plan_.landlock && !plan_.warden) enter(StepKind::kLandlock);
     if (control_enabled("seccomp"))
       enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
+    if (out_.program_.thread_detaches) enter(StepKind::kAwaitDetached);
     enter(StepKind::kExec);
   }
 
@@ -330,6 +334,9 @@ class Compiler {
     for (int fd : descriptors.passed)
       if (program.passed_count < kMostPassed) program.passed[program.passed_count++] = fd;
     program.window = descriptors.window;
+    out_.clean_pages_ = clean_pages();
+    program.clean_pages = out_.clean_pages_.data();
+    program.clean_count = static_cast<uint32_t>(out_.clean_pages_.size());
     program.wipe_start = wipe_start;
     program.wipe_size = wipe_size;
     program.own_pid_namespace = plan_.namespaces & CLONE_NEWPID;
@@ -413,7 +420,7 @@ static std::string describe(const Step& step) {
     case StepKind::kCgroupNamespace:
       return "make the cgroup namespace";
     case StepKind::kPrepare:
-      return "reset signals and the bounding set";
+      return "empty the bounding set";
     case StepKind::kKeyring:
       return "make a keyring of the cell's own";
     case StepKind::kWatch:
@@ -434,6 +441,8 @@ static std::string describe(const Step& step) {
       return "restrict by Landlock";
     case StepKind::kSeccomp:
       return "install the seccomp filter";
+    case StepKind::kAwaitDetached:
+      return "let go of the host's root";
     case StepKind::kExec:
       return "execute the program";
   }

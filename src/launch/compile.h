@@ -41,6 +41,7 @@ class CompiledProgram {
   std::vector<Step> init_steps_, enter_steps_, mapped_mounts_, mask_steps_;
   std::vector<ChildLandlockRule> rules_;
   CompiledWarden warden_;
+  std::vector<PageRange> clean_pages_;
   std::vector<uint8_t> steering_, routes_;
   std::vector<uint16_t> forward_;
   std::vector<const char*> candidates_, argv_, shell_argv_, environment_;

@@ -6,19 +6,28 @@
 
 namespace caisson {
 
-// Segments that can't be written: clean pages of the file, which the kernel can always read again.
-static int give_back(dl_phdr_info* info, size_t, void*) {
+// Segments that can't be written.
+static int add_clean(dl_phdr_info* info, size_t, void* found) {
   constexpr uintptr_t kPage = 4096;
+  auto& pages = *static_cast<std::vector<PageRange>*>(found);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = info->dlpi_phdr[i];
     if (part.p_type != PT_LOAD || (part.p_flags & PF_W)) continue;
     uintptr_t start = (info->dlpi_addr + part.p_vaddr) & ~(kPage - 1);
     uintptr_t end = (info->dlpi_addr + part.p_vaddr + part.p_memsz + kPage - 1) & ~(kPage - 1);
-    ::madvise(reinterpret_cast<void*>(start), end - start, MADV_DONTNEED);
+    pages.push_back({reinterpret_cast<void*>(start), end - start});
   }
   return 1;  // the first object is the program itself
 }
 
-void give_back_startup_pages() { ::dl_iterate_phdr(give_back, nullptr); }
+std::vector<PageRange> clean_pages() {
+  std::vector<PageRange> pages;
+  ::dl_iterate_phdr(add_clean, &pages);
+  return pages;
+}
+
+void give_back_startup_pages() {
+  for (const PageRange& range : clean_pages()) ::madvise(range.start, range.size, MADV_DONTNEED);
+}
 
 }  // namespace caisson
