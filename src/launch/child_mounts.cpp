@@ -272,7 +272,10 @@ static long make_private() {
 
 // The old root lies over the new one, where no path leads but "/.." (no step has one); umount2
 // alone looks at what is mounted on the place that it is given.
-long detach_old_root() { return sys_call(SYS_umount2, "/", long{MNT_DETACH}); }
+long detach_old_root(const ChildState& state) {
+  if (state.program->keep_old_root) return 0;
+  return sys_call(SYS_umount2, "/", long{MNT_DETACH});
+}
 
 // pivot_root(".", "."): the old root lies over the new one and is detached with all its mounts.
 // The kernel waits for a grace period then, 0.25 ms in which nothing is done: the thread's, if
@@ -286,7 +289,7 @@ static long pivot(ChildState& state, const Step& step) {
   if (step.flags & kPivotByThread)
     announce_pivot();
   else
-    result = detach_old_root();
+    result = detach_old_root(state);
   if (result < 0) return result;
   sys_call(SYS_close, long{state.root_fd});
   state.root_fd = -1;

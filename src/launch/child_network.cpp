@@ -87,7 +87,7 @@ int network_thread(void*) {
   set_and_wake(&network_state, static_cast<int>(masked < 0 ? masked : result + 1));
   if (masked < 0 || !cell->program->thread_detaches) return 0;
   wait_until_set(&old_root_is_covered);
-  long gone = detach_old_root();
+  long gone = detach_old_root(*cell);
   set_and_wake(&detached, static_cast<int>(gone < 0 ? gone : 1));
   return 0;
 }

@@ -100,6 +100,7 @@ struct ChildProgram {
   const Step* mask_steps;  // done by the network thread when it has made the network
   uint32_t mask_count;
   bool thread_detaches;  // then it waits for the pivot, and lets go of the old root
+  bool keep_old_root;    // for a test alone: a cell without that control
 
   const ChildLandlockRule* landlock_rules;
   uint32_t landlock_count;

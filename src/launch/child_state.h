@@ -27,7 +27,7 @@ uint64_t monotonic_now();
 // Each returns 0 or -errno.
 long run_mount_step(ChildState&, const Step&);  // child_mounts.cpp
 void drop_spare_mask(int& spare);
-long detach_old_root();
+long detach_old_root(const ChildState&);
 long start_network_thread(ChildState&);  // child_network.cpp
 void announce_proc();                    // it is mounted: its masks can be put on
 long join_network_thread();

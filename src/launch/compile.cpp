@@ -96,6 +96,7 @@ class Compiler {
       if (control_enabled("private-mounts")) pivot.flags |= kPivotPrivate;
       if (own_network) pivot.flags |= kPivotByThread;
       out_.program_.thread_detaches = own_network;
+      out_.program_.keep_old_root = !control_enabled("old-root");
       if (plan_.host_view) pivot.path = below_root(kViewFolder);
     } else {
       init(StepKind::kPrepare);

@@ -191,6 +191,14 @@ TEST(Marks, T32_NothingThatTheHostMountsLaterArrives) {
   EXPECT_NE(run(shared + table).out.find(" shared:"), std::string::npos);
 }
 
+// The host's root lies over the cell's for a moment; what is mounted there must be gone with it.
+TEST(Marks, T01_OneRootIsLeft) {
+  int roots = 0;
+  for (const std::string& line : lines(in_cell({"read", "/proc/self/mountinfo"}).detail))
+    if (line.find(" / / ") != std::string::npos) ++roots;
+  EXPECT_EQ(roots, 1);
+}
+
 TEST(Marks, T13_NothingRunsFromProcDevAndEtc) {
   int seen = 0;
   for (const std::string& line : lines(in_cell({"read", "/proc/self/mountinfo"}).detail)) {
