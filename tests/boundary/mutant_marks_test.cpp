@@ -154,6 +154,50 @@ TEST(Marks, T03_T04_ASourceThatChangesBetweenLookAndMountIsRefused) {
   EXPECT_EQ(changed.out, "");
 }
 
+// The same for an installation that nobody named: the one that the command was found in.
+TEST(Marks, T03_T04_AToolchainThatChangesBetweenLookAndMountIsRefused) {
+  TempFolder host;
+  for (const char* place : {"venv", "vault"}) {
+    make_folder(host / place + "/bin");
+    write_file(host / place + "/pyvenv.cfg", "home = /usr/bin\n");
+    write_file(host / place + "/bin/tool", std::string("#!/bin/sh\necho ") + place + "\n");
+    EXPECT_EQ(::chmod((host / place + "/bin/tool").c_str(), 0755), 0);
+  }
+  Words words{caisson_binary(), "exec", "--", host / "venv/bin/tool"};
+  Outcome calm = run_paused_before_clone(words, [] {});
+  EXPECT_TRUE(ended_with(calm, 0));
+  EXPECT_EQ(calm.out, "venv\n");
+
+  Outcome changed = run_paused_before_clone(words, [&] {
+    EXPECT_EQ(::rename((host / "venv").c_str(), (host / "old").c_str()), 0);
+    EXPECT_EQ(::rename((host / "vault").c_str(), (host / "venv").c_str()), 0);
+  });
+  EXPECT_TRUE(ended_with(changed, 125));
+  EXPECT_EQ(changed.out, "");
+}
+
+// And for the rule of the smaller tier, which has no mounts: it is a path that is looked up again.
+TEST(Marks, T03_T04_ARuleThatWouldNameAnotherFolderIsRefused) {
+  TempFolder host;
+  for (const char* place : {"source", "vault"}) {
+    make_folder(host / place);
+    write_file(host / place + "/who", place);
+  }
+  Words words{caisson_binary(), "exec", "--tier", "landlock"};
+  words = words + mount(host / "source", host / "source", "ro") +
+          Words{"--", "/bin/cat", host / "source/who"};
+  Outcome calm = run_paused_before_clone(words, [] {});
+  EXPECT_TRUE(ended_with(calm, 0)) << calm.err;
+  EXPECT_EQ(calm.out, "source");
+
+  Outcome changed = run_paused_before_clone(words, [&] {
+    EXPECT_EQ(::rename((host / "source").c_str(), (host / "old").c_str()), 0);
+    EXPECT_EQ(::rename((host / "vault").c_str(), (host / "source").c_str()), 0);
+  });
+  EXPECT_TRUE(ended_with(changed, 125));
+  EXPECT_EQ(changed.out, "");
+}
+
 // A link that stands on the way to a target is refused by the policy. One that comes after the look
 // must not lead the mount away either: here it would cover a folder of the system.
 TEST(Marks, T03_ALinkThatComesBetweenLookAndMountIsNotFollowed) {
