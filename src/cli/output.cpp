@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/terminal_filter.h"
 #include "base/unique_fd.h"
 #include "cli/cli.h"
 
@@ -47,6 +48,13 @@ void talk(std::string_view text) {
 int print(std::string_view text) {
   if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return 0;
   return report(Error::system("write to stdout"));
+}
+
+int print_foreign(std::string_view text) {
+  if (!::isatty(STDOUT_FILENO)) return print(text);
+  TerminalFilter filter(TerminalFilter::Mode::kPlain);
+  std::string safe = filter.feed(text);
+  return print(safe + filter.finish());
 }
 
 }  // namespace caisson

@@ -78,7 +78,7 @@ class Verbs {
 
   // As JSON when that was asked for; else `text` on stdout.
   Result<int> tell(const json::value& answer, const std::string& text) {
-    return print(options_.json ? json::serialize(answer) + "\n" : text);
+    return print_foreign(options_.json ? json::serialize(answer) + "\n" : text);
   }
   // The same for what a person need not see: a word on stderr.
   Result<int> confirm(const json::value& answer, const std::string& text) {
@@ -169,7 +169,7 @@ class Verbs {
   // What a call came to: its words, and 1 when the code raised.
   Result<int> told(const json::value& answer, const std::string& text) {
     bool ok = text_of(answer, "status") == "ok";
-    int failed = print(options_.json ? json::serialize(answer) + "\n" : text);
+    int failed = print_foreign(options_.json ? json::serialize(answer) + "\n" : text);
     if (!ok && !options_.json && answer.is_object()) {
       const json::value* error = answer.get_object().if_contains("error");
       talk(error ? printable_lines(text_of(*error, "traceback")) : std::string());

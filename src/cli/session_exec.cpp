@@ -194,7 +194,7 @@ Result<int> exec_in_session(SessionClient& client, const SessionOptions& options
   json::value body = body_of(TRY(code_of(options)), options);
   if (!options.json) return Call().run(client, options.words[0], body);
   json::value answer = TRY(client.json("POST", session_target(options.words[0], "/exec"), &body));
-  int failed = print(json::serialize(answer) + "\n");
+  int failed = print_foreign(json::serialize(answer) + "\n");
   if (failed) return failed;
   return answer.is_object() ? exit_code(answer.get_object()) : kOwnError;
 }

@@ -30,6 +30,20 @@ TEST(ServerHead, ReadsAnOrdinaryRequest) {
   EXPECT_TRUE(keeps_alive(*request));
 }
 
+TEST(ServerHead, TheTypeOfABodyIsOneAndTheWholeOfIt) {
+  auto is_json = [](std::string_view fields) {
+    auto request =
+        parse_request_head(head("POST / HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields)));
+    return request.ok() && request->has_type("application/json");
+  };
+  EXPECT_TRUE(is_json("Content-Type: application/json\r\n"));
+  EXPECT_TRUE(is_json("Content-Type: Application/JSON ; charset=utf-8\r\n"));
+  EXPECT_FALSE(is_json("Content-Type: text/plain;x=,application/json\r\n"));
+  EXPECT_FALSE(is_json("Content-Type: text/plain, application/json\r\n"));
+  EXPECT_FALSE(is_json("Content-Type: text/plain\r\nContent-Type: application/json\r\n"));
+  EXPECT_FALSE(is_json(""));
+}
+
 TEST(ServerHead, RefusesWhatTwoReadersCouldReadDifferently) {
   const std::string_view refusals[] = {
       "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",

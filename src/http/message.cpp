@@ -50,6 +50,12 @@ bool Request::lists(std::string_view name, std::string_view word) const {
   return false;
 }
 
+bool Request::has_type(std::string_view type) const {
+  const std::string* said = find("Content-Type");
+  if (!said || count("Content-Type") != 1) return false;
+  return same_text(trim(std::string_view(*said).substr(0, said->find(';'))), type);
+}
+
 std::optional<std::string> Request::parameter(std::string_view name) const {
   for (std::string_view pair : split(query, '&')) {
     size_t equals = pair.find('=');

@@ -35,6 +35,9 @@ struct Request {
   size_t count(std::string_view name) const;
   // Whether a comma-separated field has this word (in front of a ';', too).
   bool lists(std::string_view name, std::string_view word) const;
+  // Whether the body is said to be of this type, and of no other. Not lists(): a browser takes
+  // "text/plain;x=,application/json" for text/plain, which a page may send without asking first.
+  bool has_type(std::string_view type) const;
   // A parameter of the query, decoded; nullopt when it is absent or not decodable.
   std::optional<std::string> parameter(std::string_view name) const;
 };

@@ -144,7 +144,7 @@ Task<> HttpEndpoint::handle(http::Request& request, http::Reply& reply) {
 }
 
 Task<> HttpEndpoint::post(http::Request& request, http::Reply& reply) {
-  if (!request.lists("Content-Type", "application/json")) {
+  if (!request.has_type("application/json")) {
     http::Response response = http::refusal(415, "the body must be application/json");
     co_await send(reply, std::move(response));
     co_return;

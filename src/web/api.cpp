@@ -16,7 +16,7 @@ constexpr std::string_view kSessionPrefix = "/v1/sessions/{session}";
 // JSON by its name only: a page in a browser can send text/plain or a form to anywhere without
 // asking first, but not this type.
 bool is_json(const http::Request& request) {
-  return request.lists("Content-Type", "application/json");
+  return request.has_type("application/json");
 }
 
 http::Response unauthorized() {

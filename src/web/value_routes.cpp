@@ -17,7 +17,7 @@ constexpr uint64_t kLargestValue = 64 << 20, kUsualValue = 1 << 20;
 std::string kind_of(const http::Request& request) {
   const std::string* type = request.find("Content-Type");
   if (!type) return "bytes";
-  if (request.lists("Content-Type", "application/json")) return "json";
+  if (request.has_type("application/json")) return "json";
   return http::same_text(std::string_view(*type).substr(0, 5), "text/") ? "text" : "bytes";
 }
 

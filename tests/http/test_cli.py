@@ -182,6 +182,20 @@ class Commands(ServerTest):
         self.assertIn(b"ab\x1b[31mred", got)
 
 
+    def test_nor_does_a_value(self):
+        """What `get` shows is the code's own text, too (T42)."""
+        name = self.fresh()
+        self.run_ok("exec", name, "-c",
+                         "class Loud:\n  def __repr__(self): "
+                         "return 'a\\x1b]52;c;eA==\\x07b\\x1b[2J\\x9b5nend'\nx = Loud()")
+        for words in (["get", name, "x"], ["get", name, "x", "--json"]):
+            pid, fd = self.terminal(*words)
+            got = self.until(fd, b"end")
+            os.waitpid(pid, 0)
+            for steering in (b"\x1b]", b"\x1b[2J", b"\xc2\x9b"):
+                self.assertNotIn(steering, got)
+
+
 class OwnServer(unittest.TestCase):
     """Without a server, `new` starts one; two at once start one."""
 

@@ -141,7 +141,8 @@ class Doors(ServerTest):
 
     def test_a_body_must_be_json_by_name(self):
         """A page can send forms and plain text to anywhere without asking; not this type."""
-        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data",
+                     "text/plain;x=,application/json", "text/plain, application/json"):
             raw = self.server.raw(self.request("POST /v1/sessions", f"Content-Type: {kind}",
                                                "Content-Length: 2", body=b"{}"))
             self.assertEqual(self.status_of(raw), 415)
