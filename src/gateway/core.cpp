@@ -8,8 +8,8 @@ namespace caisson {
 
 Core::Core(GatewayConfig all)
     : config(std::move(all)),
-      traffic(config.upload_budget, config.download_budget),
       handed(control),
+      traffic(config.upload_budget, config.download_budget),
       denials([this](const std::string& json) { control.send(ControlType::kDenial, json); }),
       resolver(loop, deadlines, std::move(config.resolv_conf), std::move(config.hosts_file)) {}
 

@@ -54,6 +54,7 @@ struct Core {
   FakeAddresses fakes;
   Traffic traffic;
   uint64_t held_bytes = 0;     // of bodies that are taken in whole
+  uint32_t large_bodies = 0;   // on their way through a filter now
   uint64_t http2_windows = 0;  // bytes that peers of HTTP/2 may send beyond the least
   Deadlines deadlines;
   Pipes pipes;

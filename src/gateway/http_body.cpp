@@ -1,7 +1,10 @@
 #include "gateway/http_body.h"
 
+#include <algorithm>
+
 #include "gateway/event.h"
 #include "gateway/pump.h"
+#include "gateway/tls_stream.h"
 
 namespace caisson {
 namespace {
@@ -9,6 +12,7 @@ namespace {
 constexpr size_t kEnoughToWrite = 16 * 1024;
 constexpr uint64_t kWorthMoving = 64 * 1024;  // by the kernel
 constexpr uint64_t kTurn = 2 * 1024 * 1024;
+constexpr uint32_t kFewBodies = 32;  // as many may hold four records at once instead of one
 
 bool feed(BodyRelay& relay, const HttpReader::Piece& piece, std::string& out) {
   if (!relay.filter->feed(piece.bytes, out)) return false;
@@ -21,7 +25,7 @@ Task<RelayEnd> move_rest(BodyRelay& relay, HttpReader& from, BodySink& to) {
             nullptr,         nullptr,          from.length_on_wire()};
   switch (co_await run_pump(pump, from.stream(), to.stream())) {
     case PumpEnd::kLimit:
-      from.skip_length();
+      from.took(from.length_on_wire());
       co_return RelayEnd::kDone;
     case PumpEnd::kWriteFailed:
       co_return RelayEnd::kTargetFailed;
@@ -29,6 +33,62 @@ Task<RelayEnd> move_rest(BodyRelay& relay, HttpReader& from, BodySink& to) {
       co_return RelayEnd::kBudget;
     default:
       co_return RelayEnd::kSourceFailed;
+  }
+}
+
+struct LargeBody {
+  explicit LargeBody(Core& all) : core(all) { ++core.large_bodies; }
+  ~LargeBody() { --core.large_bodies; }
+  LargeBody(const LargeBody&) = delete;
+  LargeBody& operator=(const LargeBody&) = delete;
+  // What one of them reads at once: a thousand that nobody takes must stay small.
+  size_t piece() const {
+    return core.large_bodies <= kFewBodies ? core.pipes.scratch.size() : TlsStream::kRecord;
+  }
+  Core& core;
+};
+
+// Nothing came: all that was told goes on before a wait, and before an end. kDone: try again.
+Task<RelayEnd> flush_and_wait(Moved nothing, HttpReader& from, BodySink& to) {
+  bool flushed = co_await to.flush();
+  if (!flushed) co_return RelayEnd::kTargetFailed;
+  if (!nothing.would_block()) co_return RelayEnd::kSourceFailed;
+  int error = co_await from.stream().wait_read();
+  co_return error ? RelayEnd::kSourceFailed : RelayEnd::kDone;
+}
+
+// The rest of a body whose length is known, through its filter: read into the scratch, and from
+// there written anew once.
+Task<RelayEnd> filter_rest(BodyRelay& relay, HttpReader& from, BodySink& to) {
+  LargeBody body(relay.core);
+  uint64_t since_turn = 0;
+  for (;;) {
+    size_t size = std::min<uint64_t>(body.piece(), from.length_on_wire());
+    std::span<uint8_t> scratch = std::span<uint8_t>(relay.core.pipes.scratch).first(size);
+    Moved got = from.stream().try_read(scratch);
+    if (got.bytes == 0) {
+      RelayEnd end = co_await flush_and_wait(got, from, to);
+      if (end != RelayEnd::kDone) co_return end;
+      continue;
+    }
+    from.took(got.bytes);
+    relay.deadline.after(kIdleTime);
+    if (!relay.core.traffic.count(relay.way, got.bytes)) co_return RelayEnd::kBudget;
+    HttpReader::Piece piece{.bytes = {reinterpret_cast<const char*>(scratch.data()), got.bytes},
+                            .last = from.length_on_wire() == 0};
+    if (!feed(relay, piece, to.out)) co_return RelayEnd::kRefused;
+    bool written = false;
+    if (piece.last)
+      written = co_await to.flush();
+    else
+      written = co_await to.flush_records();
+    if (!written) co_return RelayEnd::kTargetFailed;
+    if (piece.last) co_return RelayEnd::kDone;
+    since_turn += got.bytes;
+    if (since_turn >= kTurn) {
+      co_await take_turns(relay.core.loop);
+      since_turn = 0;
+    }
   }
 }
 
@@ -73,6 +133,15 @@ Task<bool> BodySink::flush() {
   co_return written;
 }
 
+Task<bool> BodySink::flush_records() {
+  size_t whole = out.empty() ? 0 : (out.size() - 1) / TlsStream::kRecord * TlsStream::kRecord;
+  if (whole == 0) co_return true;
+  std::span<const uint8_t> bytes{reinterpret_cast<const uint8_t*>(out.data()), whole};
+  int error = co_await to_.write(bytes, Then::kMore);
+  out.erase(0, whole);
+  co_return error == 0;
+}
+
 Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to) {
   std::string rewritten;
   uint64_t since_turn = 0;
@@ -81,8 +150,10 @@ Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to) {
     if (piece.failed) co_return RelayEnd::kSourceFailed;
     if (piece.need_more()) {
       if (!co_await to.flush()) co_return RelayEnd::kTargetFailed;
-      if (!relay.filter && to.counts_by_length() && from.length_on_wire() >= kWorthMoving)
-        co_return co_await move_rest(relay, from, to);
+      if (to.counts_by_length() && from.length_on_wire() >= kWorthMoving) {
+        if (!relay.filter) co_return co_await move_rest(relay, from, to);
+        co_return co_await filter_rest(relay, from, to);
+      }
       co_await from.more();
       continue;
     }

@@ -51,6 +51,9 @@ class BodySink {
   void add(std::string_view piece);
   void end();
   Task<bool> flush();
+  // As many full records of TLS as there are, less one byte at least: while something is left to
+  // flush the kernel may wait for more to make full packets.
+  Task<bool> flush_records();
   Stream& stream() { return to_; }
   bool counts_by_length() const { return framing_ == Framing::kLength; }
 

@@ -43,9 +43,9 @@ class HttpReader {
   Task<> more();
 
   // Bytes of a body of known length that are still on the wire, with nothing of it held here: they
-  // may be moved by a Pump, and are then no business of this reader any more.
+  // may be read from the stream by others, who say how many they took.
   uint64_t length_on_wire() const;
-  void skip_length() { left_ = 0; }
+  void took(uint64_t bytes) { left_ -= bytes; }
 
   std::string take_rest();
   bool has_rest() const { return at_ < buffer_.size(); }

@@ -35,10 +35,11 @@ Moved Socket::peek(std::span<uint8_t> into) {
   return {static_cast<size_t>(got), 0};
 }
 
-Moved Socket::try_write(std::span<const uint8_t> bytes) {
+Moved Socket::try_write(std::span<const uint8_t> bytes, Then then) {
   ssize_t put;
+  int flags = MSG_NOSIGNAL | (then == Then::kMore ? MSG_MORE : 0);
   do {
-    put = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    put = ::send(fd_, bytes.data(), bytes.size(), flags);
   } while (put < 0 && errno == EINTR);
   if (put < 0) return {0, errno};
   return {static_cast<size_t>(put), 0};

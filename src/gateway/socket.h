@@ -21,6 +21,10 @@ struct Moved {
   bool ended() const { return bytes == 0 && error == 0; }
 };
 
+// What comes behind a write. kMore: the kernel may wait for it before it makes a packet; whoever
+// says so must write again.
+enum class Then { kDone, kMore };
+
 class Socket {
  public:
   // Makes the descriptor non-blocking.
@@ -39,7 +43,7 @@ class Socket {
 
   Moved try_read(std::span<uint8_t> into);
   Moved peek(std::span<uint8_t> into);
-  Moved try_write(std::span<const uint8_t> bytes);
+  Moved try_write(std::span<const uint8_t> bytes, Then then = Then::kDone);
   // 0, or ECANCELED after cancel() and close().
   Task<int> readable();
   Task<int> writable();

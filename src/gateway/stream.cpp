@@ -30,9 +30,9 @@ Task<Moved> Stream::read(std::span<uint8_t> into) {
   }
 }
 
-Task<int> Stream::write(std::span<const uint8_t> bytes) {
+Task<int> Stream::write(std::span<const uint8_t> bytes, Then then) {
   while (!bytes.empty()) {
-    Moved moved = try_write(bytes);
+    Moved moved = try_write(bytes, then);
     if (moved.would_block()) {
       if (int error = co_await wait_write()) co_return error;
       continue;

@@ -17,7 +17,7 @@ class Stream {
   virtual ~Stream() = default;
 
   Moved try_read(std::span<uint8_t> into);
-  virtual Moved try_write(std::span<const uint8_t> bytes) = 0;
+  virtual Moved try_write(std::span<const uint8_t> bytes, Then then = Then::kDone) = 0;
   Task<int> wait_read();
   virtual Task<int> wait_write() = 0;
   // Ends our side; the peer may go on sending.
@@ -27,7 +27,7 @@ class Stream {
   virtual bool is_plain() const = 0;
 
   Task<Moved> read(std::span<uint8_t> into);
-  Task<int> write(std::span<const uint8_t> bytes);  // all of them
+  Task<int> write(std::span<const uint8_t> bytes, Then then = Then::kDone);  // all of them
   Task<int> write(std::string_view text);
 
   // Puts bytes back that were looked at: they are read first.
@@ -47,7 +47,9 @@ class PlainStream final : public Stream {
  public:
   explicit PlainStream(Socket socket) : socket_(std::move(socket)) {}
 
-  Moved try_write(std::span<const uint8_t> bytes) override { return socket_.try_write(bytes); }
+  Moved try_write(std::span<const uint8_t> bytes, Then then) override {
+    return socket_.try_write(bytes, then);
+  }
   Task<int> wait_write() override { return socket_.writable(); }
   Task<int> finish() override;
   Socket& socket() override { return socket_; }

@@ -5,48 +5,20 @@
 #include <openssl/err.h>
 #include <openssl/x509_vfy.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace caisson {
 namespace {
 
-constexpr size_t kReadAhead = 64 * 1024;
-
-// A BIO through which OpenSSL reads and writes the stream below.
-int bio_read(BIO* bio, char* into, size_t size, size_t* got) {
-  Moved moved =
-      static_cast<Stream*>(BIO_get_data(bio))->try_read({reinterpret_cast<uint8_t*>(into), size});
-  BIO_clear_retry_flags(bio);
-  if (moved.would_block()) BIO_set_retry_read(bio);
-  if (moved.ended()) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-  *got = moved.bytes;
-  return moved.bytes > 0;
-}
-
-int bio_write(BIO* bio, const char* bytes, size_t size, size_t* put) {
-  Moved moved = static_cast<Stream*>(BIO_get_data(bio))
-                    ->try_write({reinterpret_cast<const uint8_t*>(bytes), size});
-  BIO_clear_retry_flags(bio);
-  if (moved.would_block()) BIO_set_retry_write(bio);
-  *put = moved.bytes;
-  return moved.bytes > 0;
-}
+// Four full records as AES-GCM makes them in TLS 1.3 (5 bytes before, 1 and 16 behind), and what
+// OpenSSL loses to alignment. A buffer that ends within a record costs a read for the rest of it.
+constexpr size_t kReadAhead = 4 * (TlsStream::kRecord + 22) + 7;
 
 long bio_control(BIO* bio, int command, long, void*) {
   if (command == BIO_CTRL_FLUSH) return 1;
   if (command == BIO_CTRL_EOF) return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
   return 0;
-}
-
-BIO_METHOD* stream_method() {
-  static BIO_METHOD* const method = [] {
-    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
-    BIO_meth_set_read_ex(made, bio_read);
-    BIO_meth_set_write_ex(made, bio_write);
-    BIO_meth_set_ctrl(made, bio_control);
-    return made;
-  }();
-  return method;
 }
 
 std::string last_error() {
@@ -59,18 +31,48 @@ std::string last_error() {
 
 }  // namespace
 
+int TlsStream::bio_read(BIO* bio, char* into, size_t size, size_t* got) {
+  auto& self = *static_cast<TlsStream*>(BIO_get_data(bio));
+  Moved moved = self.below_.try_read({reinterpret_cast<uint8_t*>(into), size});
+  BIO_clear_retry_flags(bio);
+  if (moved.would_block()) BIO_set_retry_read(bio);
+  if (moved.ended()) BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+  *got = moved.bytes;
+  return moved.bytes > 0;
+}
+
+int TlsStream::bio_write(BIO* bio, const char* bytes, size_t size, size_t* put) {
+  auto& self = *static_cast<TlsStream*>(BIO_get_data(bio));
+  Moved moved = self.below_.try_write({reinterpret_cast<const uint8_t*>(bytes), size}, self.then_);
+  BIO_clear_retry_flags(bio);
+  if (moved.would_block()) BIO_set_retry_write(bio);
+  *put = moved.bytes;
+  return moved.bytes > 0;
+}
+
+BIO_METHOD* TlsStream::bio_method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+    BIO_meth_set_read_ex(made, bio_read);
+    BIO_meth_set_write_ex(made, bio_write);
+    BIO_meth_set_ctrl(made, bio_control);
+    return made;
+  }();
+  return method;
+}
+
 TlsStream::TlsStream(Stream& below, TlsConnection ssl, Role role)
     : below_(below), ssl_(std::move(ssl)) {
   if (!ssl_) return;
-  BIO* bio = BIO_new(stream_method());
-  BIO_set_data(bio, &below_);
+  BIO* bio = BIO_new(bio_method());
+  BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);
   // Buffers only while there is something in them: a thousand idle connections must stay small.
   SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                SSL_MODE_RELEASE_BUFFERS);
-  // Several records by one call. What is read ahead is found by reading on until it would block,
-  // which every reader does before it waits.
+  // Several records by one call of the kernel. What is read ahead is found by reading on until it
+  // would block, which every reader does before it waits.
   SSL_set_read_ahead(ssl_.get(), 1);
   SSL_set_default_read_buffer_len(ssl_.get(), kReadAhead);
   if (role == Role::kServer)
@@ -101,23 +103,40 @@ Moved TlsStream::failure(int returned, Wants& wants) {
   }
 }
 
+// Record after record, while there is room and more has been read ahead. A failure behind the first
+// one comes again at the next call.
 Moved TlsStream::read_some(std::span<uint8_t> into) {
-  ERR_clear_error();
-  size_t got = 0;
-  int returned = SSL_read_ex(ssl_.get(), into.data(), into.size(), &got);
-  if (returned == 1) return {got, 0};
-  return failure(returned, read_wants_);
+  size_t all = 0;
+  do {
+    ERR_clear_error();
+    size_t got = 0;
+    int returned = SSL_read_ex(ssl_.get(), into.data() + all, into.size() - all, &got);
+    if (returned != 1) return all ? Moved{all, 0} : failure(returned, read_wants_);
+    all += got;
+  } while (all < into.size() && SSL_has_pending(ssl_.get()));
+  return {all, 0};
 }
 
-Moved TlsStream::try_write(std::span<const uint8_t> bytes) {
-  if (bytes.empty()) return {0, 0};
-  ERR_clear_error();
-  size_t put = 0;
-  int returned = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &put);
-  if (returned == 1) return {put, 0};
-  Moved moved = failure(returned, write_wants_);
-  if (moved.error == 0) moved.error = EPIPE;
-  return moved;
+// Every record but the last says that more follows: they travel in packets of the kernel's size.
+Moved TlsStream::try_write(std::span<const uint8_t> bytes, Then then) {
+  size_t all = 0;
+  while (all < bytes.size()) {
+    std::span<const uint8_t> rest = bytes.subspan(all);
+    then_ = rest.size() > kRecord ? Then::kMore : then;
+    ERR_clear_error();
+    size_t put = 0;
+    int returned = SSL_write_ex(ssl_.get(), rest.data(), std::min(rest.size(), kRecord), &put);
+    if (returned != 1) {
+      Moved moved = failure(returned, write_wants_);
+      then_ = Then::kDone;
+      if (all) return {all, 0};
+      if (moved.error == 0) moved.error = EPIPE;
+      return moved;
+    }
+    all += put;
+  }
+  then_ = Then::kDone;
+  return {all, 0};
 }
 
 Task<int> TlsStream::wait(Wants wants) {

@@ -26,10 +26,11 @@ class TlsStream final : public Stream {
   Task<std::string> handshake();
   std::string_view alpn() const;  // what was agreed on, "" when nothing was
 
-  Moved try_write(std::span<const uint8_t> bytes) override;
+  Moved try_write(std::span<const uint8_t> bytes, Then then) override;
   Task<int> wait_write() override { return wait(write_wants_); }
   Task<int> finish() override;
   Socket& socket() override { return below_.socket(); }
+  static constexpr size_t kRecord = 16 * 1024;  // bytes that one record holds at most
   bool is_plain() const override { return false; }
 
  protected:
@@ -38,6 +39,10 @@ class TlsStream final : public Stream {
 
  private:
   enum class Wants { kRead, kWrite };
+  // The stream below, as OpenSSL reads and writes it.
+  static BIO_METHOD* bio_method();
+  static int bio_read(BIO* bio, char* into, size_t size, size_t* got);
+  static int bio_write(BIO* bio, const char* bytes, size_t size, size_t* put);
   Task<int> wait(Wants wants);
   // What an SSL function's failure means; sets `wants` when it has to wait.
   Moved failure(int returned, Wants& wants);
@@ -46,6 +51,7 @@ class TlsStream final : public Stream {
   Stream& below_;
   TlsConnection ssl_;
   Wants read_wants_ = Wants::kRead, write_wants_ = Wants::kWrite;
+  Then then_ = Then::kDone;  // of the record that is being written
 };
 
 }  // namespace caisson

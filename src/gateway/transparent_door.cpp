@@ -1,5 +1,7 @@
 // The one listener for TCP: a client that was redirected to it goes where it meant to go; a client
 // that came on purpose speaks to a proxy.
+#include <fmt/format.h>
+
 #include <array>
 
 #include "base/control.h"
@@ -8,12 +10,14 @@
 #include "gateway/endpoint.h"
 #include "gateway/http_session.h"
 #include "gateway/session.h"
+#include "gateway/ssh_refusal.h"
 #include "wire/socks5.h"
 
 namespace caisson {
 namespace {
 
-constexpr std::chrono::seconds kFirstByteTime{60};
+constexpr std::chrono::seconds kFirstByteTime{60}, kLastWordsTime{5};
+constexpr int kMostLastReads = 16;
 
 Task<> serve_proxy(Core& core, Stream& client) {
   std::array<uint8_t, 1> first;
@@ -40,6 +44,26 @@ std::optional<Host> host_of(Core& core, const IpAddress& address) {
   return Host{*name, std::nullopt};
 }
 
+// A reset, but for ssh, which shows a person what a server says.
+Task<> refuse(Core& core, Stream& client, const Verdict& verdict, uint16_t port) {
+  if (port != kSshPort || verdict.allowed) {
+    client.socket().reset();
+    co_return;
+  }
+  Deadline deadline(core.deadlines, &client.socket());
+  deadline.after(kLastWordsTime);
+  std::string_view why = verdict.reason.empty() ? verdict.rule : verdict.reason;
+  std::string said = ssh_refusal(fmt::format("Connection blocked by network allowlist ({})", why));
+  int error = co_await client.write(std::string_view(said));
+  if (error == 0) error = co_await client.finish();
+  // Closed with bytes unread it would be a reset after all, and the words might be lost.
+  std::array<uint8_t, 1024> rest;
+  for (int reads = 0; reads < kMostLastReads && error == 0; ++reads) {
+    Moved got = co_await client.read(rest);
+    if (got.error || got.ended()) break;
+  }
+}
+
 Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
   std::optional<Host> host = host_of(core, original.address);
   Verdict verdict;
@@ -62,7 +86,7 @@ Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
   }
   if (!verdict.allowed) core.deny(verdict, where, "tcp");
   if (!verdict.allowed || dialed.end != DialEnd::kOk) {
-    client.socket().reset();
+    co_await refuse(core, client, verdict, where.port);
     co_return;
   }
   co_await serve_connected(core, client, std::move(dialed.stream), where);

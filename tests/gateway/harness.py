@@ -113,7 +113,7 @@ class GatewayTest(unittest.TestCase):
                     "LANG": "C.UTF-8"}
         if MUTANT:
             self.env["CAISSON_MUTANT"] = MUTANT
-        self.hits_before = {port: one.hits for port, one in self.world.canaries.items()}
+        self.hits_before = {port: one.hits() for port, one in self.world.canaries.items()}
 
     # -- files --------------------------------------------------------------------------------
 
@@ -206,6 +206,7 @@ class GatewayTest(unittest.TestCase):
 
     def assert_no_canary_hit(self):
         for port, canary in self.world.canaries.items():
-            self.assertEqual(canary.hits, self.hits_before[port], f"near's own port {port} was hit")
+            self.assertEqual(canary.hits(), self.hits_before[port],
+                             f"near's own port {port} was hit")
 
 

@@ -95,10 +95,24 @@ class Recorder:
                 return
 
 
+async def answer_at_length(writer, say, times):
+    """`say` so many times, at offsets that lie on every border sooner or later, with a length."""
+    piece = b"." * (4093 - len(say)) + say
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (len(piece) * times))
+    for _ in range(times):
+        writer.write(piece)
+        await writer.drain()
+
+
 async def answer_in_chunks(reader, writer):
-    """What stands in X-Say of the request, one byte to a chunk, each sent for itself."""
+    """What stands in X-Say of the request, one byte to a chunk, each sent for itself; or, asked for
+    /times/N, so many times in a body that has a length."""
     while True:
-        _head, _line, headers = await read_head(reader)
+        _head, line, headers = await read_head(reader)
+        if line.startswith("GET /times/"):
+            times = int(line.split()[1].removeprefix("/times/"))
+            await answer_at_length(writer, headers["x-say"].encode("latin-1"), times)
+            continue
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for byte in headers.get("x-say", "nothing").encode("latin-1"):
             writer.write(b"1;odd=yes\r\n%c\r\n" % byte)

@@ -26,7 +26,7 @@ class Forward(harness.GatewayTest):
     def test_other_ports_of_the_host_are_not(self):
         ended = self.cell(["--forward", str(CANARY)], ["curl", "-sSf", "http://127.0.0.1:80/"])
         self.assertNotEqual(ended.code, 0, ended)
-        self.assertEqual(self.world.canaries[80].hits, self.hits_before[80])
+        self.assertEqual(self.world.canaries[80].hits(), self.hits_before[80])
 
     def test_port_that_nobody_listens_on_fails_quickly(self):
         ended = self.cell(["--forward", "7999"], ["curl", "-sSf", "-m", "5",

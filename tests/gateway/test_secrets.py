@@ -87,6 +87,27 @@ class Replaced(SecretCase):
         self.assert_works(ended)
         self.assertEqual(self.recorded(path)[0]["size"], 600000 + len(self.value))
 
+    def test_long_body_of_known_length_goes_through_unchanged(self):
+        """The way of large bodies, upwards: every byte of it arrives, and none before its turn."""
+        path = self.path("known")
+        ended = self.shell("head -c 3000001 /dev/urandom > /tmp/body && sha256sum < /tmp/body && "
+                           f'curl -sSf -o /dev/null -H "Authorization: Bearer $KEY" -T /tmp/body '
+                           f"https://{API}:{PORT}{path}")
+        self.assert_works(ended)
+        seen = self.recorded(path)[0]
+        self.assertEqual((seen["size"], seen["sha256"]), (3000001, ended.out.split()[0]))
+        self.assertIn(f"Bearer {self.value}\r\n", seen["head"])
+
+    def test_placeholder_far_inside_a_long_body_of_known_length_is_refused(self):
+        """Its place is the header: the host has the beginning of the body, and never the whole."""
+        path = self.path("far")
+        ended = self.shell("{ head -c 3000000 /dev/zero; printf %s \"$KEY\"; head -c 9000 /dev/zero; } "
+                           "> /tmp/body && curl -sS -o /dev/null -T /tmp/body "
+                           f"https://{API}:{PORT}{path}")
+        for one in self.recorded(path):
+            self.assertLessEqual(one["size"], 3000000)
+        self.assert_told(ended, API)
+
     def test_value_of_a_file_is_put_in(self):
         path, kept = self.path("file"), os.path.join(self.top, "key")
         with open(kept, "w", encoding="utf-8") as out:
@@ -202,6 +223,19 @@ class Masked(SecretCase):
         ended = self.shell(f'curl -sSf -H "X-Say: <$KEY>" https://{at}/', policy)
         self.assert_works(ended)
         self.assertRegex(ended.out, r"^<caisson_KEY_[0-9a-f]{32}\**>$")
+
+    def test_echoes_all_over_a_long_body_are_masked(self):
+        """With a length, so that the body goes by the way of large ones: 1024 times in 4 MiB, which
+        is on each side of every border between records and between reads."""
+        at, times = f"{API}:{names.CHUNKED_TLS}", 1024
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.shell(f'curl -sSf -o /tmp/body -H "X-Say: <$KEY>" https://{at}/times/{times} && '
+                           "wc -c < /tmp/body; tr -d . < /tmp/body | sed 's/></>\\n</g' | uniq -c",
+                           policy)
+        self.assert_works(ended)
+        size, count, masked = ended.out.split()
+        self.assertEqual((int(size), int(count)), (4093 * times, times))
+        self.assertRegex(masked, r"^<caisson_KEY_[0-9a-f]{32}\**>$")
 
     def test_length_still_holds(self):
         ended = self.shell('curl -sSf -D /tmp/head -o /tmp/body -H "X-A: $KEY" '

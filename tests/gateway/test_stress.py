@@ -12,7 +12,9 @@ import servers
 from harness import INSIDE, PYTHON
 
 WWW = ["--allow-domain", "www.harbor.test"]
+COME = "curl -s -m 9 -o /dev/null http://www.harbor.test/text"  # the first who does starts it
 MOST_MEMORY = 32 << 10  # KiB, of the gateway at its peak
+WELL_BEFORE = 20        # seconds
 
 
 def gateways(test, running):
@@ -40,43 +42,47 @@ class GatewayProcess:
 
 class Load(harness.GatewayTest):
     def begin(self, script, flags=()):
-        running = self.start([*WWW, *flags], ["sh", "-c", f"echo up; {script}"])
+        running = self.start([*WWW, *flags], ["sh", "-c", f"{COME}; echo up; {script}"],
+                             env={"REAL_KEY": "sk-0123456789abcdef"})
         self.assertEqual(running.line(), "up", running.err)
         return running, GatewayProcess(self, running)
 
-    def fetch_beside(self, others, seconds):
-        """Fetches four megabytes in the cell of `others`, which say a line first."""
-        running, gateway = self.begin(f"{others} & read go; {self.FETCH}; read more")
+    def fetch_beside(self, others, flags=()):
+        """Fetches four megabytes in the cell of `others`, which say a line first and then stay for
+        100 seconds: whoever waits for one of them is late by far, on the busiest machine."""
+        running, gateway = self.begin(f"{others} & read go; {self.FETCH}; read more", flags)
         self.assertTrue(running.line())
         began = time.monotonic()
         digest = running.ask("go")
         took = time.monotonic() - began
         self.assertIn(self.digest("bytes"), digest, running.err)
-        self.assertLess(took, seconds)
+        self.assertLess(took, WELL_BEFORE)
         self.assertLess(int(gateway.status("VmHWM")), MOST_MEMORY)
 
     FETCH = "curl -sSf -o /tmp/got http://www.harbor.test/bytes && sha256sum < /tmp/got"
 
     def test_byte_a_second_stops_nobody(self):
-        self.fetch_beside(f"{PYTHON} {INSIDE}/trickle.py www.harbor.test 80 100", 3)
+        self.fetch_beside(f"{PYTHON} {INSIDE}/trickle.py www.harbor.test 80 100")
 
     def test_clients_that_never_read_stop_nobody(self):
-        self.fetch_beside(f"{PYTHON} {INSIDE}/deaf.py www.harbor.test 50", 3)
+        self.fetch_beside(f"{PYTHON} {INSIDE}/deaf.py www.harbor.test 50")
+
+    def test_clients_that_never_read_from_ended_tls_stop_nobody(self):
+        """Every byte for them is looked through for a secret, and none is taken."""
+        self.fetch_beside(f"{PYTHON} {INSIDE}/deaf.py www.harbor.test 80 tls",
+                          ["--secret", "KEY=env:REAL_KEY@www.harbor.test"])
 
     def test_silent_server_stops_nobody(self):
         silent = f"curl -sS http://www.harbor.test:{names.SILENT}/"
-        self.fetch_beside(f"(echo up; for i in 1 2 3 4 5; do {silent} & done; wait)", 3)
+        self.fetch_beside(f"(echo up; for i in 1 2 3 4 5; do {silent} & done; wait)")
 
     def test_name_server_that_is_silent_stops_nobody(self):
         flags = ["--allow-domain", "silent.harbor.test"]
         running, _gateway = self.begin(
             "curl -sS -o /dev/null -w 'silent %{http_code}\\n' http://silent.harbor.test/ & "
             f"{self.FETCH}; wait", flags)
-        began = time.monotonic()
-        self.assertIn(self.digest("bytes"), running.line())
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertIn(self.digest("bytes"), running.line())  # before the other's time is up
         self.assertEqual(running.line(), "silent 504")
-        self.assertLess(time.monotonic() - began, 15)
 
     def test_a_thousand_connections_at_once(self):
         running, gateway = self.begin(
@@ -116,7 +122,7 @@ class Gigabyte(harness.GatewayTest):
     """A gigabyte of zeros, or ten: every byte right, the gateway no larger than its bound."""
 
     def download(self, flags, url, size=1 << 30):
-        running = self.start(flags, ["sh", "-c", "echo up; read go; curl -sSf "
+        running = self.start(flags, ["sh", "-c", f"{COME}; echo up; read go; curl -sSf "
                                      f"-r 0-{size - 1} {url} | {PYTHON} {INSIDE}/zeros.py; "
                                      "read more"])
         self.assertEqual(running.line(), "up", running.err)
@@ -138,7 +144,8 @@ class Gigabyte(harness.GatewayTest):
                       "https://www.harbor.test/sparse")
 
     def test_upload_of_it(self):
-        running = self.start(WWW, ["sh", "-c", "echo up; read go; head -c 1000000000 /dev/zero | "
+        running = self.start(WWW, ["sh", "-c", f"{COME}; echo up; read go; "
+                                   "head -c 1000000000 /dev/zero | "
                                    "curl -sSf -T - http://www.harbor.test/take; echo; read more"])
         self.assertEqual(running.line(), "up", running.err)
         gateway = GatewayProcess(self, running)
@@ -148,7 +155,7 @@ class Gigabyte(harness.GatewayTest):
 
 class Life(harness.GatewayTest):
     def begin(self):
-        running = self.start(WWW, ["sh", "-c", "echo up; read x; true"])
+        running = self.start(WWW, ["sh", "-c", f"{COME}; echo up; read x; true"])
         self.assertEqual(running.line(), "up")
         return running, GatewayProcess(self, running)
 
@@ -187,6 +194,13 @@ class Life(harness.GatewayTest):
         self.assertEqual(gateway.status("NoNewPrivs"), "1")
         self.assertEqual(int(gateway.status("CapEff"), 16), 0)
         self.assertEqual(int(gateway.status("CapPrm"), 16), 0)
+
+    def test_cell_that_asks_for_nothing_has_no_gateway(self):
+        running = self.start(WWW, ["sh", "-c", f"echo up; read x; {COME}; echo came; read x"])
+        self.assertEqual(running.line(), "up")
+        self.assertEqual(gateways(self, running), [])
+        self.assertEqual(running.ask("go"), "came")
+        self.assertEqual(len(gateways(self, running)), 1)
 
     def test_cell_without_network_has_no_gateway(self):
         running = self.start([], ["sh", "-c", "echo up; read x; true"])
