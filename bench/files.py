@@ -5,8 +5,9 @@
 
 Compiles bench/files.c, runs it bare and in a cell with protected names and reports, in turns, and
 prints one JSON line for each operation: the medians in microseconds, and the median of the ratios of
-neighbouring turns (1 is the bare rate, 0.5 half of it). With --start also the start of a cell in an
-empty folder and in one with 800 nested repositories and 200,000 files.
+neighbouring turns (1 is the bare rate, 0.5 half of it). With --start also the start of a cell and of
+srt in an empty folder and in one with 800 nested repositories, 200,000 files and 250 worktrees, and
+how many times the one is of the other.
 """
 import argparse
 import json
@@ -54,14 +55,25 @@ def operations(options, stage):
                           "ratio": round(ratio, 3)}), flush=True)
 
 
+def make_file(*names):
+    with open(os.path.join(*names), "w", encoding="utf-8"):
+        pass
+
+
 def make_tree(folder):
     for repository in range(800):
-        git = os.path.join(folder, f"d{repository % 20}", f"r{repository}", ".git", "hooks")
-        os.makedirs(git)
-        top = os.path.dirname(os.path.dirname(git))
+        top = os.path.join(folder, f"d{repository % 20}", f"r{repository}")
+        os.makedirs(os.path.join(top, ".git", "hooks"))
         for number in range(250):
-            with open(os.path.join(top, f"f{number}"), "w", encoding="utf-8"):
-                pass
+            make_file(top, f"f{number}")
+    for number in range(250):
+        behind = os.path.join(folder, ".git", "worktrees", f"w{number}")
+        tree = os.path.join(folder, "trees", f"w{number}")
+        os.makedirs(behind)
+        os.makedirs(tree)
+        make_file(behind, "HEAD")
+        with open(os.path.join(tree, ".git"), "w", encoding="utf-8") as file:
+            file.write(f"gitdir: {behind}\n")
 
 
 def starts(options, stage):
@@ -69,17 +81,35 @@ def starts(options, stage):
     for folder in folders.values():
         os.mkdir(folder)
     make_tree(folders["large"])
-    times = {name: [] for name in folders}
-    for _ in range(options.turns * 4):
-        for name, folder in folders.items():
-            policy = os.path.join(stage, f"{name}.json")
-            policy_for(folder, policy)
-            began = time.monotonic()
+    srt, home = os.path.join(stage, "srt"), os.path.join(stage, "home")
+    os.symlink(os.path.abspath(options.caisson), srt)
+    os.mkdir(home)
+    settings = os.path.join(home, ".srt-settings.json")
+    with open(settings, "w", encoding="utf-8") as file:
+        json.dump({"network": {"allowedDomains": [], "deniedDomains": []},
+                   "filesystem": {"denyRead": [], "allowWrite": ["."], "denyWrite": []}}, file)
+
+    def start(door, name, folder):
+        policy = os.path.join(stage, f"{name}.json")
+        policy_for(folder, policy)
+        began = time.monotonic()
+        if door == "srt":
+            subprocess.run([srt, "true"], cwd=folder, env={**os.environ, "HOME": home}, check=True,
+                           stdin=subprocess.DEVNULL)
+        else:
             cell(options, policy, ["/bin/true"], folder)
-            times[name].append((time.monotonic() - began) * 1e3)
-    for name, found in times.items():
-        print(json.dumps({"case": f"start, {name} folder", "median_ms":
-                          round(statistics.median(found), 3), "best_ms": round(min(found), 3)}))
+        return (time.monotonic() - began) * 1e3
+
+    for door in ("exec", "srt"):
+        times = {name: [] for name in folders}
+        for _ in range(options.turns * 12):
+            for name, folder in folders.items():
+                times[name].append(start(door, name, folder))
+        medians = {name: statistics.median(found) for name, found in times.items()}
+        print(json.dumps({"case": f"{door}, start in a large folder, of an empty one",
+                          "empty_ms": round(medians["empty"], 3),
+                          "large_ms": round(medians["large"], 3),
+                          "ratio": round(medians["large"] / medians["empty"], 3)}), flush=True)
 
 
 def main():

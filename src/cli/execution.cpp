@@ -1,6 +1,8 @@
 #include "cli/execution.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -10,8 +12,10 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
+#include <boost/json/serialize.hpp>
 
 #include "base/scope_exit.h"
 #include "base/text.h"
@@ -32,6 +36,20 @@ namespace caisson {
 namespace {
 
 namespace json = boost::json;
+
+// What the rules for files refused, in the form of --denials-fd. As with the network's, a caller
+// who doesn't read must not hold up the cell's clock: a line that doesn't fit now is left out.
+std::function<void(const Denial&)> stream_to(int fd) {
+  return [fd](const Denial& one) {
+    std::string line = json::serialize(json::object{{"denied", true},
+                                                    {"rule", printable(one.rule)},
+                                                    {"resource", printable(one.resource)},
+                                                    {"how_to_allow", printable(one.how_to_allow)}});
+    line += '\n';
+    pollfd writable{fd, POLLOUT, 0};
+    if (line.size() <= PIPE_BUF && ::poll(&writable, 1, 0) == 1) write_all(fd, line);
+  };
+}
 
 std::string random_hex(size_t bytes) {
   unsigned char raw[16]{};
@@ -86,7 +104,8 @@ void Execution::ask_for_delegation() {
 Result<void> Execution::start_gateway() {
   if (!job_.policy.network.needs_gateway() || job_.flags.dry_run) return {};
   GatewayTalk talk{job_.flags.control_fd, job_.flags.denials_fd,
-                   [this](const std::string& line) { say(line); }, door_.network_of_line};
+                   [this](const std::string& line) { say(line); }, door_.heard,
+                   door_.network_of_line};
   // A signal to the whole process group (^C, timeout(1)) is for the program, which may go on: its
   // gateway starts with all of them blocked, and ends with us or when it is told.
   sigset_t all, before;
@@ -143,6 +162,8 @@ Result<Outcome> Execution::execute() {
   how.survive_oom = job_.flags.survive_oom;
   how.terminal = plan_.terminal;
   how.start_ns = start_.ns;
+  how.heard = door_.heard;
+  if (!how.heard && job_.flags.denials_fd >= 0) how.heard = stream_to(job_.flags.denials_fd);
   if (gateway_) gateway_->watch(how);
   Outcome outcome = supervise(std::move(cell), how);
   if (gateway_) gateway_->finish(outcome);

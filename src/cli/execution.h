@@ -22,6 +22,7 @@ struct Door {
   bool quiet = false;            // notes and grants only with verbosity
   // Whose --control-fd has lines of its own kind.
   std::function<Result<NetworkPolicy>(std::string_view)> network_of_line;
+  std::function<void(const Denial&)> heard;  // each denial as it happens
 };
 
 class Execution {

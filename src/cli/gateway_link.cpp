@@ -15,7 +15,6 @@
 #include <boost/json/serialize.hpp>
 
 #include "base/text.h"
-#include "cli/gateway_setup.h"
 #include "cli/output.h"
 #include "gateway/handed_sockets.h"
 #include "gateway/live_rules.h"
@@ -105,29 +104,67 @@ ssize_t send_some(int socket, std::string_view bytes, int descriptor) {
 
 }  // namespace
 
+// What the cell must have before its program runs comes from the gateway itself; pid 1, a copy of
+// this process, must hold no secret, so none waits here; and to a published port others come from
+// outside.
+static bool must_start_first(const NetworkPolicy& network, const GatewayConfig& config) {
+  bool password =
+      (config.upstream_http_proxy + config.upstream_https_proxy).find('@') != std::string::npos;
+  return network.ends_tls() || password || !network.publish.empty() || network.details.mitm;
+}
+
 Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, const ProcessStart& process,
                                                         GatewayTalk talk) {
-  GatewaySetup setup = TRY(set_up_gateway(job));
   std::unique_ptr<GatewayLink> link(new GatewayLink);
+  GatewaySetup& setup = link->setup_ = TRY(set_up_gateway(job));
   link->talk_ = std::move(talk);
   link->network_ = job.policy.network;
   TRY(link->hold_proxy(job.policy.network));
   for (const std::string& warning : setup.warnings) link->talk_.say(warning);
-  GatewayStart start;
-  start.run = [&setup](int control, int cell) {
-    for (UniqueFd& listener : setup.listeners) listener.release();  // the gateway's from here on
-    return run_gateway(std::move(setup.config), control, cell);
-  };
+  GatewayStart& start = link->start_;
   start.keep = setup.config.publish_listeners;
   start.throwaway_id = job.facts.may_map_ids;
   start.landlock_abi = job.facts.landlock_abi;
   start.wipe_start = process.words_start;
   start.wipe_size = process.words_size;
-  link->process_.emplace(TRY(GatewayProcess::start(std::move(start))));
+  if (!must_start_first(job.policy.network, setup.config)) {
+    TRY(check_gateway_config(setup.config));
+    link->standby_.emplace(TRY(GatewayStandby::make()));
+    job.facts.gateway = facts_for_cell(setup, "", job.policy);
+    return link;
+  }
+  TRY(link->begin());
   wipe_secrets(setup.config, job);
   std::string ca = job.policy.network.ends_tls() ? TRY(link->await_certificate()) : "";
   job.facts.gateway = facts_for_cell(setup, ca, job.policy);
+  setup = {};  // the listeners are the gateway's
   return link;
+}
+
+Result<void> GatewayLink::begin() {
+  look_at_own_addresses(setup_.config);
+  GatewayStart start = std::move(start_);
+  start.run = [this](int control, int cell) {
+    for (UniqueFd& listener : setup_.listeners) listener.release();  // the gateway's from here on
+    return run_gateway(std::move(setup_.config), control, cell);
+  };
+  process_.emplace(TRY(GatewayProcess::start(std::move(start))));
+  return {};
+}
+
+// Somebody has come to one of the cell's sockets, and waits there. Rules that were told meanwhile
+// go before the sockets: the gateway reads them first. False: there will be none.
+bool GatewayLink::begin_late() {
+  Result<void> begun = begin();
+  if (begun && !late_rules_.empty()) send(late_rules_);
+  if (begun) begun = standby_->hand_over(process_->take_cell_end().get(), process_->control());
+  if (begun) begun = await_ready();
+  setup_ = {};
+  if (begun) return true;
+  standby_->close();
+  over_ = true;
+  talk_.say(fmt::format("{}: the cell reaches nothing", begun.error().what));
+  return false;
 }
 
 GatewayLink::~GatewayLink() = default;
@@ -154,11 +191,17 @@ Result<std::string> GatewayLink::await_certificate() {
       fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
 }
 
+// Who came first may be denied before it has said that it listens.
 Result<void> GatewayLink::await_ready() {
-  ControlFrame frame = TRY(next_frame(kPatienceMs));
-  if (frame.type == static_cast<char>(ControlType::kReady)) return {};
-  return Error::plain(
-      fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
+  if (!process_) return {};  // nobody has come yet
+  for (;;) {
+    ControlFrame frame = TRY(next_frame(kPatienceMs));
+    if (frame.type == static_cast<char>(ControlType::kReady)) return {};
+    if (frame.type == static_cast<char>(ControlType::kFailed))
+      return Error::plain(
+          fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
+    take(frame);
+  }
 }
 
 // What the socket has now. False: it is at its end.
@@ -169,18 +212,29 @@ bool GatewayLink::receive() {
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+// False: it is at its end.
+bool GatewayLink::take_frames() {
+  bool open = receive(), broken = false;
+  while (auto frame = take_control_frame(received_, broken)) take(*frame);
+  if (open && !broken) return true;
+  over_ = true;
+  talk_.say("the gateway ended: the cell reaches nothing any more");
+  return false;
+}
+
 void GatewayLink::watch(Supervision& how) {
-  how.watches.push_back({process_->control(), [this] {
-                           bool open = receive(), broken = false;
-                           while (auto frame = take_control_frame(received_, broken)) take(*frame);
-                           if (open && !broken) return true;
-                           over_ = true;
-                           talk_.say("the gateway ended: the cell reaches nothing any more");
-                           return false;
-                         }});
+  if (standby_) {
+    how.watches.push_back({standby_->fd(), [this] {
+                             if (process_) return take_frames();
+                             return !standby_->look() || begin_late();
+                           }});
+  } else {
+    how.watches.push_back({process_->control(), [this] { return take_frames(); }});
+  }
   if (talk_.rules_fd < 0) return;
   ::fcntl(talk_.rules_fd, F_SETFL, ::fcntl(talk_.rules_fd, F_GETFL) | O_NONBLOCK);
   how.watches.push_back({talk_.rules_fd, [this] { return read_rules(); }});
+  how.must_end = [this] { return broken_rules_; };
 }
 
 void GatewayLink::take(const ControlFrame& frame) {
@@ -214,13 +268,14 @@ void GatewayLink::take_denial(const std::string& text) {
                                                {"reason", reason},
                                                {"how_to_allow", text_of(*said, "how_to_allow")}}) +
                   "\n");
+  Denial denial{text_of(*said, "rule"), where, text_of(*said, "how_to_allow")};
+  for (const Denial& one : told_.denials)
+    if (one.rule == denial.rule && one.resource == denial.resource) return;
+  if (talk_.heard) talk_.heard(denial);
   if (told_.denials.size() >= kMostDenials) {
     ++told_.denials_cut;
     return;
   }
-  Denial denial{text_of(*said, "rule"), where, text_of(*said, "how_to_allow")};
-  for (const Denial& one : told_.denials)
-    if (one.rule == denial.rule && one.resource == denial.resource) return;
   told_.denials.push_back(std::move(denial));
 }
 
@@ -236,11 +291,21 @@ void GatewayLink::take_usage(const std::string& text) {
 bool GatewayLink::read_rules() {
   char buffer[65536];
   ssize_t got = ::read(talk_.rules_fd, buffer, sizeof buffer);
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+  if (got < 0) {
+    // Rules were to come by it, and none has: whoever started the command can't steer it.
+    std::string why = Error::system("--control-fd: read it").what;
+    if (heard_rules_)
+      talk_.say(why + ": the rules stay as they are");
+    else
+      broken_rules_ = std::move(why);
+    return false;
+  }
   rules_text_.append(buffer, static_cast<size_t>(got));
   for (size_t end; (end = rules_text_.find('\n')) != std::string::npos;) {
     std::string line = rules_text_.substr(0, end);
     rules_text_.erase(0, end + 1);
+    heard_rules_ = true;
     if (!line.empty()) apply_rules(line);
   }
   if (rules_text_.size() > kMostRules) {
@@ -314,10 +379,15 @@ void GatewayLink::apply_rules(std::string_view line) {
   std::string frame = live_rules_json(*live);
   if (frame.size() > kMaxControlFrame)
     return talk_.say("--control-fd: more rules than fit: the rules stay as they were");
-  if (!over_) send(control_frame(ControlType::kRules, frame));
+  std::string whole = control_frame(ControlType::kRules, frame);
+  if (!process_)
+    late_rules_ = std::move(whole);
+  else if (!over_)
+    send(whole);
 }
 
 void GatewayLink::finish(Outcome& outcome) {
+  if (!process_) return;  // nobody came
   if (!over_) send(control_frame(ControlType::kEnd, ""));
   // One deadline for all of its last words: it reads what a cell sends, and may have lost its mind.
   uint64_t deadline = monotonic_ns() + uint64_t{kLastWordsMs} * 1000000u;

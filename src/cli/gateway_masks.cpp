@@ -17,7 +17,8 @@ namespace caisson {
 namespace {
 
 constexpr size_t kMostFile = 1 << 20;
-constexpr size_t kMostFound = 16;  // secrets of one variable or file
+constexpr size_t kMostPlaces = 4096;
+constexpr size_t kMostFound = 256;  // secrets of one variable or file
 
 struct Found {
   size_t begin = 0, end = 0;
@@ -48,17 +49,21 @@ Result<std::vector<Found>> find_parts(const MaskSpec& spec, std::string_view tex
     return parts;
   }
   Extractor extractor = TRY(Extractor::make(spec.extract));
-  for (size_t from = 0; parts.size() < kMostFound && from <= text.size();) {
+  for (size_t from = 0; from <= text.size();) {
     std::optional<Extract> one = extractor.find(text, from);
     if (!one) break;
+    // What would not be hidden would be shown.
+    if (parts.size() == kMostFound)
+      return Error::plain(fmt::format("{}: more than {} secrets in it", label_of(spec), kMostFound),
+                          "hide the whole of it, or deny it");
     if (one->end > one->begin) parts.push_back({one->begin, one->end});
     from = std::max(one->match_end, from + 1);
   }
   return parts;
 }
 
-// The same text again, wherever it stands.
-void find_duplicates(std::string_view text, std::vector<Found>& parts) {
+// The same text again, wherever it stands. False: more often than is looked for.
+bool find_duplicates(std::string_view text, std::vector<Found>& parts) {
   size_t known = parts.size();
   for (size_t i = 0; i < known; ++i) {
     std::string_view value = text.substr(parts[i].begin, parts[i].end - parts[i].begin);
@@ -67,10 +72,12 @@ void find_duplicates(std::string_view text, std::vector<Found>& parts) {
       auto overlaps = [&](const Found& one) {
         return at < one.end && one.begin < at + value.size();
       };
+      if (parts.size() > kMostPlaces) return false;
       if (std::ranges::none_of(parts, overlaps)) parts.push_back({at, at + value.size()});
     }
   }
   std::ranges::sort(parts, {}, &Found::begin);
+  return true;
 }
 
 class MaskMaker {
@@ -88,8 +95,14 @@ class MaskMaker {
   Result<void> mask(const MaskSpec& spec) {
     std::optional<std::string> text = read(spec);
     if (!text) return {};
+    if (text->size() > kMostFile)
+      return Error::plain(fmt::format("{}: larger than {} bytes", label_of(spec), kMostFile),
+                          "deny it instead: a file of that size is not masked");
     std::vector<Found> parts = TRY(find_parts(spec, *text));
-    if (spec.duplicates) find_duplicates(*text, parts);
+    if (spec.duplicates && !find_duplicates(*text, parts))
+      return Error::plain(
+          fmt::format("{}: its secrets stand in more than {} places", label_of(spec), kMostPlaces),
+          "deny it instead");
     std::string shown;
     size_t at = 0;
     bool whole = !parts.empty();
@@ -111,7 +124,7 @@ class MaskMaker {
   }
 
   std::optional<std::string> read(const MaskSpec& spec) const {
-    if (spec.source == SecretSource::kFile) return files_.read(spec.from, kMostFile);
+    if (spec.source == SecretSource::kFile) return files_.read(spec.from, kMostFile + 1);
     auto found = caller_.environment.find(spec.from);
     if (found == caller_.environment.end() || found->second.empty()) return std::nullopt;
     return found->second;

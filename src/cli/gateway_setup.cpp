@@ -13,6 +13,7 @@
 #include "cli/gateway_masks.h"
 #include "gateway/ca_bundle.h"
 #include "gateway/placeholder.h"
+#include "gateway/upstream_proxy.h"
 #include "host/probe.h"
 
 namespace caisson {
@@ -186,7 +187,6 @@ Result<GatewaySetup> set_up_gateway(const Job& job) {
   RealHostFiles files;
   config.resolv_conf = files.read("/etc/resolv.conf", kMostSystemText).value_or("");
   config.hosts_file = files.read("/etc/hosts", kMostSystemText).value_or("");
-  config.own_addresses = own_addresses();
   choose_proxies(job, config);
   config.secrets = TRY(read_secrets(job));
   for (const Secret& secret : config.secrets)
@@ -194,6 +194,16 @@ Result<GatewaySetup> set_up_gateway(const Job& job) {
   TRY(add_details(job, setup));
   if (network.ends_tls()) config.ca_bundle = host_bundle() + "\n" + setup.extra_authorities;
   return setup;
+}
+
+void look_at_own_addresses(GatewayConfig& config) { config.own_addresses = own_addresses(); }
+
+// Each rule was checked where it was said.
+Result<void> check_gateway_config(const GatewayConfig& config) {
+  TRY(UpstreamProxies::make({config.upstream_http_proxy, config.upstream_https_proxy,
+                             config.no_proxy, config.http_proxy_port, config.socks_proxy_port}));
+  if (!config.rules.deny_reasons.empty()) TRY(Rules::make(config.rules));
+  return {};
 }
 
 LiveRules live_rules_of(const NetworkPolicy& network) {

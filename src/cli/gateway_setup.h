@@ -17,7 +17,12 @@ struct GatewaySetup {
   std::vector<std::string> warnings;  // for a person
 };
 
+// All that files and the environment say is read here, before the cell could change any of it.
 Result<GatewaySetup> set_up_gateway(const Job& job);
+// The host's interfaces, at the moment when the gateway is started.
+void look_at_own_addresses(GatewayConfig& config);
+// What a gateway that starts later would find wrong, said before the program runs.
+Result<void> check_gateway_config(const GatewayConfig& config);
 // The variables of the cell: a placeholder for each secret, and where its authorities are.
 GatewayFacts facts_for_cell(const GatewaySetup& setup, const std::string& ca_pem,
                             const Policy& policy);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 
@@ -51,9 +53,12 @@ class SrtRun {
 
  private:
   Door door() {
-    return {.name = "srt", .quiet = true, .network_of_line = [this](std::string_view line) {
-              return network_of_srt_line(line, options_, execution_.job());
-            }};
+    Door door{.name = "srt", .quiet = true, .network_of_line = {}, .heard = {}};
+    door.network_of_line = [this](std::string_view line) {
+      return network_of_srt_line(line, options_, execution_.job());
+    };
+    if (options_.violations_fd >= 0) door.heard = [this](const Denial& one) { stream(one); };
+    return door;
   }
 
   void say_notes() const {
@@ -64,12 +69,8 @@ class SrtRun {
   int finish(const Outcome& outcome) const {
     report_end(outcome);
     std::vector<std::string> lines;
-    for (const Denial& denial : outcome.denials) {
-      std::string line = srt::violation_line({denial.rule, denial.resource, denial.how_to_allow});
-      if (!srt::is_reported(line, command_text_, settings_.ignored)) continue;
-      stream(denial, line);
-      lines.push_back(std::move(line));
-    }
+    for (const Denial& denial : outcome.denials)
+      if (std::optional<std::string> line = reported(denial)) lines.push_back(std::move(*line));
     std::string block = srt::violations_block(lines, outcome.denials_cut);
     if (!block.empty()) talk(block);
     bool own = outcome.status == Status::kSetupError || outcome.status == Status::kInternalError;
@@ -86,11 +87,18 @@ class SrtRun {
     talk(text);
   }
 
-  // A reader who doesn't read is not waited for: a pipe that can be written to takes PIPE_BUF
-  // bytes.
-  void stream(const Denial& denial, const std::string& line) const {
-    if (options_.violations_fd < 0) return;
-    std::string text = json::serialize(json::object{{"line", line},
+  std::optional<std::string> reported(const Denial& denial) const {
+    std::string line = srt::violation_line({denial.rule, denial.resource, denial.how_to_allow});
+    if (!srt::is_reported(line, command_text_, settings_.ignored)) return std::nullopt;
+    return line;
+  }
+
+  // As it happens. A reader who doesn't read is not waited for: a pipe that can be written to takes
+  // PIPE_BUF bytes.
+  void stream(const Denial& denial) const {
+    std::optional<std::string> line = reported(denial);
+    if (!line) return;
+    std::string text = json::serialize(json::object{{"line", *line},
                                                     {"rule", denial.rule},
                                                     {"resource", denial.resource},
                                                     {"hint", denial.how_to_allow}}) +

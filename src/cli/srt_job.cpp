@@ -17,6 +17,7 @@
 #include "policy/resolve.h"
 #include "policy/units.h"
 #include "run/audit.h"
+#include "run/audit_files.h"
 #include "srt/mapping.h"
 
 namespace caisson {
@@ -76,6 +77,9 @@ void keep_record_out(const Caller& caller, Settings& settings) {
   std::string path = audit_path(caller.env("XDG_STATE_HOME"), caller.home);
   size_t slash = path.rfind('/');
   if (slash == std::string::npos || slash == 0 || settings.file_rules.unlimited) return;
+  if (is_within(path, "/dev")) return;  // the cell has one of its own
+  // Made before anybody looks: what is not there can't be covered.
+  (void)open_own_folder(path.substr(0, slash));
   FilePattern record{.text = path.substr(0, slash),
                      .literal = true,
                      .origin = "caisson's record",
@@ -86,6 +90,7 @@ void keep_record_out(const Caller& caller, Settings& settings) {
                std::ranges::any_of(settings.mounts, [&](const MountRequest& one) {
                  return is_within(record.text, one.source);
                });
+  record.untold = true;
   if (shown) settings.file_rules.deny_read.push_back(record);
 }
 
@@ -110,6 +115,8 @@ void keep_settings(const SrtJob& job, Settings& settings) {
   }
 }
 
+}  // namespace
+
 Result<srt::Mapped> mapped_settings(const SrtJob& from, const HostFiles& files) {
   srt::Mapped mapped = TRY(srt::map_settings({from.settings, from.job.caller, files}));
   keep_record_out(from.job.caller, mapped.settings);
@@ -117,8 +124,6 @@ Result<srt::Mapped> mapped_settings(const SrtJob& from, const HostFiles& files) 
   if (has_terminal()) mapped.settings.tty.set(true, "the caller's terminal");
   return mapped;
 }
-
-}  // namespace
 
 Result<SettingsText> find_settings(const SrtOptions& options, const Caller& caller) {
   if (options.settings_fd >= 0)

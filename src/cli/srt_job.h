@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/job.h"
 #include "cli/srt_options.h"
+#include "srt/mapping.h"
 #include "srt/settings.h"
 
 namespace caisson {
@@ -26,6 +27,10 @@ struct SrtJob {
   std::string command_text;        // what ignoreViolations looks at
   SettingsText source;
 };
+
+// The settings of a job as caisson's, with what they must not allow: writing to themselves and to
+// caisson's record.
+Result<srt::Mapped> mapped_settings(const SrtJob& from, const HostFiles& files);
 
 Result<SrtJob> make_srt_job(const SrtOptions& options, const ProcessStart& start, Look look);
 

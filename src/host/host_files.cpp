@@ -60,6 +60,13 @@ std::optional<std::string> RealHostFiles::canonical(const std::string& path) con
   return std::string(resolved);
 }
 
+// readlink(2): EINVAL is what is there and no link.
+HostFiles::Name RealHostFiles::name_at(const std::string& path) const {
+  char byte;
+  if (::readlink(path.c_str(), &byte, 1) >= 0) return Name::kLink;
+  return errno == EINVAL ? Name::kPlain : Name::kMissing;
+}
+
 std::optional<std::string> RealHostFiles::link_target(const std::string& path) const {
   char target[PATH_MAX];
   ssize_t size = ::readlink(path.c_str(), target, sizeof target);

@@ -27,6 +27,7 @@ class RealHostFiles final : public HostFiles {
   std::optional<FileIdentity> look(const std::string& path) const override;
   std::optional<FileIdentity> look_exactly(const std::string& path) const override;
   std::optional<std::string> canonical(const std::string& path) const override;
+  Name name_at(const std::string& path) const override;
   std::optional<std::string> link_target(const std::string& path) const override;
   std::optional<std::string> read(const std::string& path, size_t limit) const override;
   bool make_directory(const std::string& path) const override;

@@ -10,6 +10,7 @@
 
 #include "base/control.h"
 #include "launch/network_messages.h"
+#include "launch/protected_below.h"
 #include "launch/startup_pages.h"
 #include "seccomp/filters.h"
 #include "sys/kernel_numbers.h"
@@ -31,14 +32,14 @@ uint64_t mount_attributes(const MountFlags& flags) {
   return attributes;
 }
 
-FilterName filter_name(Filter filter) {
-  switch (filter) {
+FilterName filter_name(const Plan& plan) {
+  switch (plan.filter) {
     case Filter::kNested:
       return FilterName::kNested;
     case Filter::kNoSockets:
       return FilterName::kNoSockets;
     case Filter::kNames:
-      return FilterName::kNames;
+      return may_hold_protected(*plan.warden) ? FilterName::kNamesAndRemovals : FilterName::kNames;
     case Filter::kNamesAndReads:
       return FilterName::kNamesAndReads;
     case Filter::kStandard:
@@ -281,7 +282,7 @@ class Compiler {
   void filters() {
     ChildProgram& program = out_.program_;
     program.notify_exec = plan_.exec == Exec::kProgramOnly && control_enabled("no-exec");
-    auto filter = filter_for(filter_name(plan_.filter), program.notify_exec);
+    auto filter = filter_for(filter_name(plan_), program.notify_exec);
     program.filter = filter.data();
     program.filter_count = static_cast<uint32_t>(filter.size());
     auto init_filter = filter_for(FilterName::kInit, false);

@@ -106,6 +106,7 @@ bool FileDenials::take_one() {
 void FileDenials::add(Denial denial) {
   std::string key = denial.rule + '\0' + denial.resource;
   if (told_.size() < kMostRemembered && !told_.insert(std::move(key)).second) return;
+  if (heard_) heard_(denial);
   if (outcome_.denials.size() < kMostDenials)
     outcome_.denials.push_back(std::move(denial));
   else

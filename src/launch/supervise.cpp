@@ -43,7 +43,7 @@ class Supervisor {
         output_(std::move(cell_.output()), how_.output, how_.capture, budget_),
         errors_(std::move(cell_.error_output()), how_.error_output, how_.capture, budget_),
         exec_guard_(outcome_),
-        file_denials_(outcome_, std::move(cell_.reports()), cell_.warden()),
+        file_denials_(outcome_, std::move(cell_.reports()), cell_.warden(), supervision.heard),
         watches_(supervision.watches) {
     sigset_t all;
     ::sigfillset(&all);
@@ -122,6 +122,8 @@ class Supervisor {
     std::erase_if(watches_, [this](const Watch& watch) {
       return events_of(polls_, watch.fd) && !watch.ready();
     });
+    if (std::string why = how_.must_end ? how_.must_end() : ""; !why.empty())
+      decide(Status::kInternalError, std::move(why));
     if (terminal_) {
       terminal_->handle(polls_);
     } else {

@@ -27,7 +27,9 @@ struct Supervision {
   Terminal terminal = Terminal::kNone;
   bool no_exec = false;
   std::vector<Watch> watches;
-  uint64_t start_ns = 0;  // CLOCK_MONOTONIC at the start of caisson
+  std::function<void(const Denial&)> heard;  // what rules of files refused, as it happens
+  std::function<std::string()> must_end;     // why a watch can't let the cell go on; "": it can
+  uint64_t start_ns = 0;                     // CLOCK_MONOTONIC at the start of caisson
 };
 
 Outcome supervise(Cell cell, const Supervision&);

@@ -12,6 +12,7 @@
 #include "plan/limits_plan.h"
 #include "plan/plan.h"
 #include "plan/root_plan.h"
+#include "policy/places.h"
 
 namespace caisson {
 
@@ -51,6 +52,23 @@ static std::vector<std::string> exec_candidates(const std::string& command, cons
   return candidates;
 }
 
+// Whether what a denied path leads to lies under a cover. A path that is a link stands in the list
+// together with what it leads to.
+static bool lies_under_cover(const FileRules& rules, const FilePattern& pattern) {
+  const FilePlace* innermost = nullptr;
+  for (const FilePlace& place : rules.places)  // parents come first
+    if (is_within(pattern.text, place.path)) innermost = &place;
+  if (!innermost) return false;
+  return innermost->kind == FilePlaceKind::kHidden || innermost->kind == FilePlaceKind::kPrivate;
+}
+
+// Nothing is there that a mount could cover: when it appears, only its name can be judged.
+static bool is_absent(const FileRules& rules, const FilePattern& pattern) {
+  return std::ranges::none_of(rules.deny_read, [&](const FilePattern& one) {
+    return one.origin == pattern.origin && lies_under_cover(rules, one);
+  });
+}
+
 // A covered folder tells by itself when it is opened. A covered file can't be opened, and nothing
 // is told of that: to hear of it, each opening has to ask, as it does for a pattern.
 static void plan_denied_reads(const FileRules& rules, WardenPlan& warden) {
@@ -58,7 +76,7 @@ static void plan_denied_reads(const FileRules& rules, WardenPlan& warden) {
     if (place.kind != FilePlaceKind::kHidden) continue;
     if (!place.is_directory)
       warden.reads = warden.reads || rules.report;
-    else if (rules.report)
+    else if (rules.report && !place.untold)
       warden.hidden.push_back(place);
   }
   auto is_covered_folder = [&](const FilePattern& pattern) {
@@ -69,7 +87,7 @@ static void plan_denied_reads(const FileRules& rules, WardenPlan& warden) {
   };
   for (const FilePattern& pattern : rules.deny_read) {
     auto parts = static_cast<size_t>(std::ranges::count(pattern.text, '/'));
-    if (pattern.literal_head < parts) warden.reads = true;
+    if (pattern.literal_head < parts || is_absent(rules, pattern)) warden.reads = true;
     if (!is_covered_folder(pattern)) warden.deny_read.push_back(pattern);
   }
   warden.allow_read = rules.allow_read;

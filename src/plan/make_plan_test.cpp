@@ -319,6 +319,31 @@ TEST(Plan, TheLandlockTierRefusesWhatOnlyNamespacesCanDo) {
   EXPECT_EQ(error_of(policy, plain_host()), "tier landlock can't show /data at /in (--mount)");
 }
 
+// A mount covers what is there; what appears later can only be judged by its name.
+TEST(Plan, EveryOpeningAsksWhereADeniedPathIsNotThere) {
+  Policy policy = plain_policy();
+  policy.file_rules.host_view = true;
+  auto deny = [&](const char* path, const char* origin) {
+    policy.file_rules.deny_read.push_back({.text = path, .literal_head = 2, .origin = origin});
+  };
+  auto hide = [&](const char* path) {
+    policy.file_rules.places.push_back({.kind = FilePlaceKind::kHidden, .path = path});
+  };
+  deny("/home/keys", "denyRead[0]");
+  hide("/home/keys");
+  EXPECT_EQ(plan_for(policy, plain_host()).filter, Filter::kNames);
+  // A link stands in the list beside what it leads to.
+  deny("/home/link", "denyRead[1]");
+  deny("/srv/keys", "denyRead[1]");
+  hide("/srv/keys");
+  EXPECT_EQ(plan_for(policy, plain_host()).filter, Filter::kNames);
+  deny("/home/later", "denyRead[2]");
+  Plan plan = plan_for(policy, plain_host());
+  EXPECT_EQ(plan.filter, Filter::kNamesAndReads);
+  ASSERT_TRUE(plan.warden);
+  EXPECT_EQ(plan.warden->deny_read.back().text, "/home/later");
+}
+
 TEST(Plan, RefusesTiersThatAreNotThere) {
   Policy policy = plain_policy();
   policy.tier = Tier::kMicrovm;

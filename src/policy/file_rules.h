@@ -19,6 +19,9 @@ struct FilePattern {
   size_t literal_head = 0;  // by resolve(): so many components stand for themselves
   std::string origin;       // "filesystem.denyRead[2]", "always denied"
   std::string reason;       // for a person; may be empty
+  // caisson's own, that nobody asked for: nobody is told who opens the folder that it hides. To
+  // hear of one costs every cell some milliseconds at its end (FileDenials).
+  bool untold = false;
   bool operator==(const FilePattern&) const = default;
 };
 
@@ -37,6 +40,7 @@ struct FilePlace {
   bool is_directory = true;
   uint64_t device = 0, inode = 0;  // what was looked at (T03, T04); 0: the cell makes it
   std::string origin;
+  bool untold = false;  // as the pattern's
   bool operator==(const FilePlace&) const = default;
 };
 

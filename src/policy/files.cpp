@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "policy/known_paths.h"
 #include "policy/places.h"
 #include "policy/units.h"
 
@@ -29,10 +30,10 @@ std::string path_of(const std::vector<std::string>& components, size_t count) {
 }
 
 // What of the path is there, with its links resolved, and the rest as it was written.
-std::string canonical_head(const HostFiles& files, const std::vector<std::string>& components,
+std::string canonical_head(KnownPaths& paths, const std::vector<std::string>& components,
                            size_t count) {
   for (size_t there = count; there > 0; --there) {
-    std::optional<std::string> found = files.canonical(path_of(components, there));
+    std::optional<std::string> found = paths.canonical(path_of(components, there));
     if (!found) continue;
     std::string path = *found == "/" ? "" : *found;
     for (size_t i = there; i < count; ++i) path += "/" + components[i];
@@ -44,7 +45,7 @@ std::string canonical_head(const HostFiles& files, const std::vector<std::string
 class FileResolver {
  public:
   FileResolver(const Scene& scene, Policy& policy)
-      : files_(scene.files), policy_(policy), rules_(policy.file_rules) {}
+      : files_(scene.files), paths_(files_), policy_(policy), rules_(policy.file_rules) {}
 
   Result<void> run() {
     for (auto* list :
@@ -97,7 +98,7 @@ class FileResolver {
 
   std::optional<FilePlace> place_at(const std::string& path, FilePlaceKind kind,
                                     const std::string& origin) {
-    std::optional<std::string> source = files_.canonical(path);
+    std::optional<std::string> source = paths_.canonical(path);
     std::optional<FileIdentity> found = source ? files_.look_exactly(*source) : std::nullopt;
     if (!found) return std::nullopt;
     return FilePlace{kind,          *source,      found->kind == FileIdentity::Kind::kDirectory,
@@ -125,8 +126,10 @@ class FileResolver {
   // A pattern with wildcards is a literal too, when a thing of that very name is there.
   void literal_places(const std::vector<FilePattern>& list, FilePlaceKind kind) {
     for (const FilePattern& pattern : list)
-      if (std::optional<FilePlace> place = place_at(pattern.text, kind, pattern.origin))
+      if (std::optional<FilePlace> place = place_at(pattern.text, kind, pattern.origin)) {
+        place->untold = pattern.untold;
         candidates_.push_back(std::move(*place));
+      }
   }
 
   void private_places() {
@@ -155,12 +158,12 @@ class FileResolver {
 
   void resolve_sockets() {
     for (std::string& path : rules_.sockets)
-      path = canonical_head(files_, components_of(path), components_of(path).size());
+      path = canonical_head(paths_, components_of(path), components_of(path).size());
   }
 
   // Every pattern as the kernel will name what it covers. A literal that is a link covers both the
   // link's own place and what it leads to.
-  std::vector<FilePattern> resolved(const std::vector<FilePattern>& list) const {
+  std::vector<FilePattern> resolved(const std::vector<FilePattern>& list) {
     std::vector<FilePattern> out;
     for (const FilePattern& pattern : list) {
       std::vector<std::string> parts = components_of(pattern.text);
@@ -172,16 +175,16 @@ class FileResolver {
         out.push_back(std::move(one));
       };
       if (head < parts.size()) {
-        std::string start = canonical_head(files_, parts, head);
+        std::string start = canonical_head(paths_, parts, head);
         size_t count = components_of(start).size();
         if (start == "/") start.clear();
         for (size_t i = head; i < parts.size(); ++i) start += "/" + parts[i];
         add(start, count);
       } else if (!parts.empty()) {
-        std::string folder = canonical_head(files_, parts, parts.size() - 1);
+        std::string folder = canonical_head(paths_, parts, parts.size() - 1);
         std::string own = join_path(folder, parts.back());
         add(own, components_of(own).size());
-        std::optional<std::string> target = files_.canonical(pattern.text);
+        std::optional<std::string> target = paths_.canonical(pattern.text);
         if (target && *target != own) add(*target, components_of(*target).size());
       }
     }
@@ -246,6 +249,7 @@ class FileResolver {
   }
 
   const HostFiles& files_;
+  KnownPaths paths_;
   Policy& policy_;
   FileRules& rules_;
   std::vector<FilePlace> candidates_;

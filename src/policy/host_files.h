@@ -25,6 +25,12 @@ class HostFiles {
   virtual std::optional<FileIdentity> look_exactly(const std::string& path) const = 0;
   // All links resolved; nothing if it is missing.
   virtual std::optional<std::string> canonical(const std::string& path) const = 0;
+  // What the last name of a path is, whose folder is canonical already.
+  enum class Name { kMissing, kPlain, kLink };
+  virtual Name name_at(const std::string& path) const {
+    std::optional<std::string> found = canonical(path);
+    return !found ? Name::kMissing : *found == path ? Name::kPlain : Name::kLink;
+  }
   // The target of the link itself; nothing if it is no link.
   virtual std::optional<std::string> link_target(const std::string& path) const = 0;
   // At most `limit` bytes of a regular file.

@@ -162,6 +162,18 @@ TEST_P(SeccompClaims, NoTerminalInjectionWhateverTheUpperBits) {
     standard(kAllow, "ioctl", {0, command});
 }
 
+// A snapshot makes a name, and shows what is hidden, by a call that has no path.
+TEST_P(SeccompClaims, NoSubvolumesAndNoSnapshots) {
+  for (uint64_t command : {0x50009401ull, 0x5000940eull, 0x5000940full, 0x50009417ull,
+                           0x50009418ull, 0x5000943full, 0x4020bc10ull, 0x40186f04ull})
+    for (FilterName name : {FilterName::kStandard, FilterName::kNested, FilterName::kNoSockets}) {
+      expect(name, fail(EPERM), "ioctl", {0, command});
+      expect(name, fail(EPERM), "ioctl", {0, command | kUnread});
+    }
+  standard(kAllow, "ioctl", {0, 0x40049409});  // FICLONE
+  standard(kAllow, "ioctl", {0, 0x4020940d});  // FICLONERANGE
+}
+
 // T40
 TEST_P(SeccompClaims, SocketsAreUnixInternetAndRoutes) {
   standard(kAllow, "socket", {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC});
@@ -258,6 +270,61 @@ TEST_P(SeccompClaims, ANestedCellGetsAnEmptyKeyringAndNothingElseOfKeys) {
   expect(FilterName::kNested, fail(EPERM), "keyctl", {KEYCTL_JOIN_SESSION_KEYRING, 0x1000});
   expect(FilterName::kNested, fail(EPERM), "keyctl", {KEYCTL_JOIN_SESSION_KEYRING, 1ull << 32});
   expect(FilterName::kNested, fail(EPERM), "keyctl", {KEYCTL_READ, 0});
+}
+
+TEST_P(SeccompClaims, RemovalsAskWhereSomethingMayBeLost) {
+  constexpr uint64_t kRemoveFolder = 0x200;
+  for (FilterName name : {FilterName::kNamesAndRemovals, FilterName::kNamesAndReads}) {
+    expect(name, kAsk, "unlink");
+    expect(name, kAsk, "unlinkat", {0, 0, 0});
+  }
+  expect(FilterName::kNames, kAllow, "unlink");
+  expect(FilterName::kNames, kAllow, "unlinkat", {0, 0, 0});
+  for (FilterName name :
+       {FilterName::kNames, FilterName::kNamesAndRemovals, FilterName::kNamesAndReads}) {
+    expect(name, kAsk, "unlinkat", {0, 0, kRemoveFolder});
+    expect(name, kAsk, "rmdir");
+    // T43: a message of theirs can carry the address of any socket.
+    for (int type : {int{SOCK_DGRAM}, int{SOCK_RAW}, SOCK_DGRAM | SOCK_CLOEXEC}) {
+      expect(name, kAsk, "socket", {AF_UNIX, static_cast<uint64_t>(type)});
+      expect(name, kAsk, "socketpair", {AF_UNIX, static_cast<uint64_t>(type)});
+    }
+    expect(name, kAllow, "socketpair", {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC});
+    expect(name, kAllow, "socket", {AF_UNIX, SOCK_SEQPACKET});
+    expect(name, fail(EAFNOSUPPORT), "socketpair", {AF_INET, SOCK_STREAM});
+  }
+}
+
+TEST_P(SeccompClaims, AServerHasItsFilesAndNoWayToAnythingElse) {
+  for (const char* call : {"execve",         "execveat",
+                           "clone",          "clone3",
+                           "fork",           "vfork",
+                           "unshare",        "setns",
+                           "mount",          "pivot_root",
+                           "open_tree",      "move_mount",
+                           "ptrace",         "process_vm_readv",
+                           "pidfd_getfd",    "kill",
+                           "tgkill",         "symlink",
+                           "symlinkat",      "link",
+                           "linkat",         "mknod",
+                           "mknodat",        "chmod",
+                           "fchmodat",       "chown",
+                           "connect",        "bind",
+                           "accept4",        "bpf",
+                           "io_uring_setup", "keyctl",
+                           "userfaultfd",    "open_by_handle_at",
+                           "openat2",        "seccomp",
+                           "prctl",          "prlimit64",
+                           "chdir",          "chroot"})
+    expect(FilterName::kServer, fail(EPERM), call);
+  for (uint64_t family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK})
+    expect(FilterName::kServer, fail(EPERM), "socket", {family, SOCK_STREAM, 0});
+  expect(FilterName::kServer, kAllow, "socketpair", {AF_UNIX, SOCK_STREAM, 0});
+  // A datagram socket of a pair can be sent to any other address later on.
+  expect(FilterName::kServer, fail(EPERM), "socketpair", {AF_UNIX, SOCK_DGRAM, 0});
+  expect(FilterName::kServer, fail(EPERM), "mmap", {0, 4096, 4 /* PROT_EXEC */});
+  for (const char* call : {"openat", "mkdirat", "renameat2", "unlinkat", "flock", "memfd_create"})
+    expect(FilterName::kServer, kAllow, call);
 }
 
 TEST_P(SeccompClaims, InitHasItsFewCallsAndDiesOnAnyOther) {

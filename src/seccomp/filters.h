@@ -15,13 +15,15 @@ enum class FilterName {
   kInit,       // pid 1 of a cell, once the program runs
   kGateway,    // the gateway of a cell: our own code on the host's network, without files
   kNames,      // kStandard, but what makes a name or opens one for writing asks the warden
-  kNamesAndReads,  // … and every other opening
-  kWarden,         // the warden: our own code, inside the cell
+  kNamesAndRemovals,  // … and what takes one away
+  kNamesAndReads,     // … and every other opening
+  kWarden,            // the warden: our own code, inside the cell
+  kServer,            // the half of a server that parses: our own code, with the files of its state
 };
 
 // With `notify_exec`, execve and execveat ask the listener (SECCOMP_RET_USER_NOTIF); without a
-// listener the kernel answers them with ENOSYS. kInit, kGateway and kWarden have
-// no exec either way.
+// listener the kernel answers them with ENOSYS. kInit, kGateway, kWarden and
+// kServer have no exec either way.
 std::span<const sock_filter> filter_for(FilterName name, bool notify_exec);
 
 // Both architectures are in the library, so that each can be tested on the other. The linker leaves

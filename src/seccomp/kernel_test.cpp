@@ -190,8 +190,9 @@ void expect_agreement(Verdict verdict, const Outcome& outcome) {
 class SeccompKernel : public testing::TestWithParam<FilterName> {};
 
 std::string filter_label(const testing::TestParamInfo<FilterName>& info) {
-  constexpr const char* kLabels[] = {"Standard", "Nested", "NoSockets",     "Init",
-                                     "Gateway",  "Names",  "NamesAndReads", "Warden"};
+  constexpr const char* kLabels[] = {"Standard", "Nested", "NoSockets",        "Init",
+                                     "Gateway",  "Names",  "NamesAndRemovals", "NamesAndReads",
+                                     "Warden",   "Server"};
   return kLabels[static_cast<int>(info.param)];
 }
 

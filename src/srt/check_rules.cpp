@@ -80,7 +80,8 @@ class CrossChecks {
                *denied = at(root_, "network", "deniedDomains");
     if (!reasons) return;
     for (const auto& [name, reason] : reasons->members)
-      if (std::ranges::none_of(denied->items, [&](const Node& one) { return one.text == name; }))
+      if (std::ranges::none_of(denied->items,
+                               [&name = name](const Node& one) { return one.text == name; }))
         wrong(reason, "network.deniedDomainReasons",
               fmt::format("{} is not an entry of deniedDomains", in_quotes(name)),
               "the same text as there");

@@ -37,9 +37,12 @@ bool allows_whole_loopback(const Network& said) {
 }
 
 // tmux and zsh ask for no TMPDIR, and /tmp is the host's.
-void lead_to_temporary_folder(const Caller& caller, std::vector<EnvironmentRequest>& to) {
+void lead_to_temporary_folder(const Scene& scene, std::vector<EnvironmentRequest>& to) {
   if (to.empty() || to.back().name != "TMPDIR") return;
+  const Caller& caller = scene.caller;
   std::string folder = to.back().value;
+  // The record of this cell is out of reach in it: an inner srt keeps one of its own.
+  if (scene.said.allow_nested) to.push_back({"XDG_STATE_HOME", folder + "/state", "srt"});
   if (caller.env("TMUX_TMPDIR").empty()) to.push_back({"TMUX_TMPDIR", folder, "srt"});
   if (caller.env("TMPPREFIX").empty()) to.push_back({"TMPPREFIX", folder + "/zsh", "srt"});
 }
@@ -75,7 +78,7 @@ void map_environment(const Scene& scene, Mapped& mapped) {
          safe_directory_variables(*scene.said.safe_directories, scene.caller))
       set(name, value);
   to.insert(to.end(), own.begin(), own.end());
-  lead_to_temporary_folder(scene.caller, to);
+  lead_to_temporary_folder(scene, to);
 }
 
 }  // namespace caisson::srt

@@ -114,9 +114,17 @@ class FileMapper {
         protect(join_path(scene_.caller.cwd, name), true, false, kSteers);
     }
     // `git clone` and `git init` inside write those of the repository that they make.
-    protect_in_repositories(anywhere, ".git/hooks", "git runs them outside");
+    for (const char* name : {".git/hooks", ".git/modules/**/hooks"})
+      protect_in_repositories(anywhere, name, "git runs them outside");
+    // Where git looks for both instead.
+    for (const char* name : {".git/commondir", ".git/modules/**/commondir",
+                             ".git/worktrees/*/commondir", ".git/worktrees/*/gitdir"})
+      protect_in_repositories(anywhere, name, "it leads git to other hooks");
     if (!said_.allow_git_config)
-      protect_in_repositories(anywhere, ".git/config", "it names programs that git runs outside");
+      for (const char* name :
+           {".git/config", ".git/config.worktree", ".git/modules/**/config",
+            ".git/modules/**/config.worktree", ".git/worktrees/*/config.worktree"})
+        protect_in_repositories(anywhere, name, "it names programs that git runs outside");
     protect_repository_elsewhere();
   }
 
@@ -148,7 +156,8 @@ class FileMapper {
       rules_.deny_read.push_back({.text = std::string(kFolder),
                                   .literal = true,
                                   .origin = "always hidden",
-                                  .reason = "ssh refuses files whose owner it can't tell"});
+                                  .reason = "ssh refuses files whose owner it can't tell",
+                                  .untold = true});
   }
 
   // It exists, and nobody else's run sees into it.

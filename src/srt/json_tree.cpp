@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "policy/units.h"
@@ -81,7 +82,9 @@ class TreeMaker {
     if (open_.empty()) return root_ = std::move(node);
     if (open_.back()->kind == Node::Kind::kArray)
       return open_.back()->items.emplace_back(std::move(node));
-    return open_.back()->members.emplace_back(std::exchange(key_, {}), std::move(node)).second;
+    std::vector<Node::Member>& members = open_.back()->members;
+    members.push_back({std::exchange(key_, {}), std::move(node)});
+    return members.back().value;
   }
   bool open(Node::Kind kind) {
     open_.push_back(&add(kind));

@@ -3,7 +3,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -17,9 +16,15 @@ struct Node {
   size_t line = 1;
   std::string text;  // of a string; of a number its digits as they were written; "true", "false"
   std::vector<Node> items;
-  std::vector<std::pair<std::string, Node>> members;  // in the order of the file, each name once
+  struct Member;
+  std::vector<Member> members;  // in the order of the file, each name once
 
   const Node* find(std::string_view name) const;
+};
+
+struct Node::Member {
+  std::string name;
+  Node value;
 };
 
 // "a string", "an array", …

@@ -10,7 +10,9 @@ namespace caisson::srt {
 
 // The gateway's advice is in the words of `caisson exec`.
 static std::string in_own_words(const std::string& hint) {
-  constexpr std::string_view kFlag = "--allow-domain ";
+  constexpr std::string_view kFlag = "--allow-domain ", kSockets = "the allowed sockets";
+  if (hint.ends_with(kSockets))
+    return hint.substr(0, hint.size() - kSockets.size()) + "network.allowUnixSockets";
   if (!hint.starts_with(kFlag)) return hint;
   return fmt::format("add \"{}\" to network.allowedDomains", hint.substr(kFlag.size()));
 }

@@ -59,7 +59,20 @@ long read_proc(const Call& call, const char* name, char* to, uint32_t size) {
   return got;
 }
 
-// The number after `label` in a file of "Label:\tvalue" lines.
+// A umask is asked for only once somebody has changed one, and then once for each thread until the
+// next change. A number that came back to another thread gives that one's files a wrong mode at
+// worst, among files of the same owner.
+struct Known {
+  int thread;
+  uint32_t generation;
+  int mask;
+};
+constexpr uint32_t kKnown = 64;
+Known known[kKnown];
+uint32_t generation;  // 0: nobody has changed it
+
+}  // namespace
+
 long labelled(const char* text, const char* label, unsigned base) {
   uint32_t size = text_size(label);
   for (const char* line = text; *line;) {
@@ -78,20 +91,6 @@ long labelled(const char* text, const char* label, unsigned base) {
   return -1;
 }
 
-// A umask is asked for only once somebody has changed one, and then once for each thread until the
-// next change. A number that came back to another thread gives that one's files a wrong mode at
-// worst, among files of the same owner.
-struct Known {
-  int thread;
-  uint32_t generation;
-  int mask;
-};
-constexpr uint32_t kKnown = 64;
-Known known[kKnown];
-uint32_t generation;  // 0: nobody has changed it
-
-}  // namespace
-
 void raise_sight() { set_sight(true); }
 void lower_sight() { set_sight(false); }
 
@@ -100,6 +99,14 @@ long read_memory(const Call& call, uint64_t address, void* to, uint32_t size) {
   return look([&] {
     return sys_call(SYS_process_vm_readv, long{call.thread}, &mine, 1L, &theirs, 1L, 0L);
   });
+}
+
+long write_memory(const Call& call, uint64_t address, const void* from, uint32_t size) {
+  iovec mine{const_cast<void*>(from), size}, theirs{reinterpret_cast<void*>(address), size};
+  long done = look([&] {
+    return sys_call(SYS_process_vm_writev, long{call.thread}, &mine, 1L, &theirs, 1L, 0L);
+  });
+  return done < 0 || done == long{size} ? done : -EFAULT;
 }
 
 long read_path(const Call& call, uint64_t address, char* to) {

@@ -18,6 +18,7 @@ int as_fd(uint64_t argument) { return static_cast<int>(static_cast<uint32_t>(arg
 // One path of a call, found. False: answered already.
 bool found(const Call& call, int dirfd, uint64_t address, Spot& spot, Last last = Last::kKeep,
            Depth depth = Depth::kFolderOnly) {
+  begin_change(call);
   char path[4096];
   long result = read_path(call, address, path);
   if (result >= 0 && !still_waiting(call)) return false;
@@ -77,9 +78,11 @@ void take_mkdir(const Call& call, int dirfd, uint64_t path, uint64_t mode) {
   take_umask_of(call);
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
-  if (refuse_write(call, spot.text, spot.size) != kFree) return;
-  finish(call, sys_call(SYS_mkdirat, long{spot.folder}, spot.name, static_cast<long>(mode & 07777)),
-         spot);
+  if (refuse_write(call, spot) != kFree) return;
+  long result =
+      sys_call(SYS_mkdirat, long{spot.folder}, spot.name, static_cast<long>(mode & 07777));
+  if (result >= 0) remember_made(spot);
+  finish(call, result, spot);
 }
 
 void take_mknod(const Call& call, int dirfd, uint64_t path, uint64_t mode, uint64_t device) {
@@ -88,7 +91,7 @@ void take_mknod(const Call& call, int dirfd, uint64_t path, uint64_t mode, uint6
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
   if (spot.wants_folder) return answer(call, -ENOENT);
-  if (refuse_write(call, spot.text, spot.size) != kFree) return;
+  if (refuse_write(call, spot) != kFree) return;
   finish(call,
          sys_call(SYS_mknodat, long{spot.folder}, spot.name,
                   static_cast<long>(mode & (S_IFMT | 07777)), static_cast<long>(device)),
@@ -103,7 +106,7 @@ void take_symlink(const Call& call, uint64_t target, int dirfd, uint64_t path) {
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
   if (spot.wants_folder) return answer(call, -ENOENT);
-  if (refuse_write(call, spot.text, spot.size) != kFree) return;
+  if (refuse_write(call, spot) != kFree) return;
   // A link that stands for the folder above a protected name leads past it.
   if (refuse_by(call, is_above_protected(spot.text, spot.size, -1), spot)) return;
   finish(call, sys_call(SYS_symlinkat, text, long{spot.folder}, spot.name), spot);
@@ -133,14 +136,14 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
   if (!to.name[0]) return answer(call, -EEXIST);
   if (to.wants_folder) return answer(call, -ENOENT);
   if (warden.rules->judge_links && from.text[0] == '/') {
-    if (refuse_write(call, from.text, from.size) != kFree) return;
+    if (refuse_write(call, from) != kFree) return;
     uint32_t rule = forbids_read(from.text, from.size);
     if (rule != kFree) {
       report(Refused::kRead, rule, from.text, from.size);
       return answer(call, -EACCES);
     }
   }
-  if (warden.rules->judge_links && refuse_write(call, to.text, to.size) != kFree) return;
+  if (warden.rules->judge_links && refuse_write(call, to) != kFree) return;
   struct stat info;
   if (sys_call(SYS_newfstatat, long{from.object}, "", &info, long{AT_EMPTY_PATH}) == 0 &&
       S_ISLNK(info.st_mode) && refuse_by(call, is_above_protected(to.text, to.size, -1), to))
@@ -158,7 +161,7 @@ enum class Side { kLeaves, kArrives };
 bool may_not_move(const Call& call, const Spot& at, Side side, const Thing& there,
                   const Thing& comes) {
   if (!warden.rules->judge_renames) return false;
-  if (refuse_write(call, at.text, at.size) != kFree) return true;
+  if (refuse_write(call, at) != kFree) return true;
   // Under another name it could be read.
   uint32_t rule = side == Side::kLeaves ? forbids_read(at.text, at.size) : kFree;
   if (rule != kFree) {
@@ -166,11 +169,21 @@ bool may_not_move(const Call& call, const Spot& at, Side side, const Thing& ther
     answer(call, -EACCES);
     return true;
   }
-  if ((there.is_folder || there.is_link) &&
+  // Whatever it is: another cell that works here could have put a folder in the place of a file.
+  if (there.fd >= 0 &&
       refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(there.fd)), at))
     return true;
-  return (comes.is_folder || comes.is_link) &&
+  return comes.fd >= 0 &&
          refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(comes.fd)), at);
+}
+
+// True when it was answered.
+bool stays_for_what_it_holds(const Call& call, const Spot& at, const Thing& folder) {
+  uint32_t rule = kFree;
+  long result = holds_protected(at, folder.fd, rule);
+  if (result == -EPERM) return refuse_by(call, rule, at);
+  if (result < 0) answer(call, result);
+  return result < 0;
 }
 
 void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, uint64_t to_path,
@@ -186,8 +199,9 @@ void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, u
   Side other = exchange ? Side::kLeaves : Side::kArrives;
   if (may_not_move(call, from, Side::kLeaves, moved, exchange ? replaced : moved)) return;
   if (may_not_move(call, to, other, replaced, moved)) return;
-  bool folders = moved.is_folder || (exchange && replaced.is_folder);
-  if (folders && changes_scope(from, to)) return answer(call, -EXDEV);
+  if (moved.is_folder && stays_for_what_it_holds(call, from, moved)) return;
+  if (exchange && replaced.is_folder && stays_for_what_it_holds(call, to, replaced)) return;
+  if (changes_scope(from, to)) return answer(call, -EXDEV);
   if ((from.wants_folder || to.wants_folder) && !moved.is_folder) return answer(call, -ENOTDIR);
   finish(call,
          sys_call(SYS_renameat2, long{from.folder}, from.name, long{to.folder}, to.name,
@@ -199,8 +213,8 @@ void take_rmdir(const Call& call, int dirfd, uint64_t path) {
   Spot spot;
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EBUSY);
-  if (refuse_write(call, spot.text, spot.size) != kFree) return;
-  if (refuse_by(call, is_older_above_protected(spot.text, spot.size), spot)) return;
+  if (refuse_write(call, spot) != kFree) return;
+  if (refuse_older_above(call, spot, Thing(spot).fd)) return;
   finish(call, sys_call(SYS_unlinkat, long{spot.folder}, spot.name, long{AT_REMOVEDIR}), spot);
 }
 
@@ -217,33 +231,32 @@ void answer(const Call& call, long result) {
            &response);
 }
 
+// Ours is closed before the caller goes on (so not SECCOMP_ADDFD_FLAG_SEND, which is one step
+// less): a file that is still open for writing here could not be executed (ETXTBSY), and its lock
+// would outlive the caller's close.
 void answer_with(const Call& call, long fd, bool close_on_exec) {
   if (fd < 0) return answer(call, fd);
   seccomp_notif_addfd put{};
   put.id = call.id;
-  put.flags = 2;  // SECCOMP_ADDFD_FLAG_SEND: the answer is its number, in one step (5.14)
   put.srcfd = static_cast<uint32_t>(fd);
   put.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
-  auto install = [&] {
-    return sys_call(SYS_ioctl, long{warden.listener}, static_cast<long>(SECCOMP_IOCTL_NOTIF_ADDFD),
-                    &put);
-  };
-  long result = install();
-  bool sent = result >= 0;
-  if (result == -EINVAL) {
-    put.flags = 0;
-    result = install();
-  }
-  if (!sent) answer(call, result);  // an error: its table is full; or it is gone, and nobody hears
+  long result = sys_call(SYS_ioctl, long{warden.listener},
+                         static_cast<long>(SECCOMP_IOCTL_NOTIF_ADDFD), &put);
   close_fd(fd);
+  answer(call, result);  // an error: its table is full; or it is gone, and nobody hears
 }
 
-uint32_t refuse_write(const Call& call, const char* path, uint32_t size) {
-  uint32_t rule = forbids_write(path, size);
+uint32_t refuse_write(const Call& call, const Spot& spot) {
+  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
   if (rule == kFree) return rule;
-  report(Refused::kWrite, rule, path, size);
+  report(Refused::kWrite, rule, spot.text, spot.size);
   answer(call, -EPERM);
   return rule;
+}
+
+bool refuse_older_above(const Call& call, const Spot& spot, long there) {
+  if (there < 0) return false;
+  return refuse_by(call, is_older_above_protected(spot.text, spot.size, there), spot);
 }
 
 void take_call(const Call& call) {
@@ -262,11 +275,17 @@ void take_call(const Call& call) {
     case SYS_renameat2:
       return take_rename(call, as_fd(a[0]), a[1], as_fd(a[2]), a[3], static_cast<uint32_t>(a[4]));
     case SYS_unlinkat:
-      return take_rmdir(call, as_fd(a[0]), a[1]);
+      if (static_cast<uint32_t>(a[2]) & ~uint32_t{AT_REMOVEDIR}) return answer(call, -EINVAL);
+      return a[2] & AT_REMOVEDIR ? take_rmdir(call, as_fd(a[0]), a[1])
+                                 : take_unlink(call, as_fd(a[0]), a[1]);
     case SYS_truncate:
       return take_truncate(call, a[0], a[1]);
     case SYS_connect:
       return take_connect(call);
+    case SYS_socket:
+      return take_socket(call);
+    case SYS_socketpair:
+      return take_socketpair(call);
 #ifdef SYS_renameat
     case SYS_renameat:
       return take_rename(call, as_fd(a[0]), a[1], as_fd(a[2]), a[3], 0);
@@ -286,6 +305,8 @@ void take_call(const Call& call) {
       return take_link(call, AT_FDCWD, a[0], AT_FDCWD, a[1], 0);
     case SYS_rename:
       return take_rename(call, AT_FDCWD, a[0], AT_FDCWD, a[1], 0);
+    case SYS_unlink:
+      return take_unlink(call, AT_FDCWD, a[0]);
     case SYS_rmdir:
       return take_rmdir(call, AT_FDCWD, a[0]);
 #endif

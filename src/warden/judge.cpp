@@ -10,26 +10,33 @@ namespace caisson::warden {
 
 namespace {
 
-// By the birth of the folder, which nobody can set. One that is gone protects nothing; a filesystem
-// that keeps no births, or any doubt, is old.
-bool is_older(long dirfd, const char* path, long flags) {
-  struct statx info {};
-  long result = sys_call(SYS_statx, dirfd, path, flags, long{STATX_BTIME}, &info);
-  if (result == -ENOENT) return false;
-  if (result < 0 || !(info.stx_mask & STATX_BTIME)) return true;
-  if (info.stx_btime.tv_sec != warden.start_sec) return info.stx_btime.tv_sec < warden.start_sec;
-  return info.stx_btime.tv_nsec <= warden.start_nsec;
+// "../../status": `levels` up, and there `name`.
+bool climb(unsigned levels, const char* name, char* to, uint32_t size) {
+  uint32_t at = 0;
+  if (levels * 3 + text_size(name) + 1 > size) return false;
+  for (unsigned i = 0; i < levels; ++i, at += 3) copy_bytes(to + at, "../", 3);
+  copy_bytes(to + at, name, text_size(name) + 1);
+  return true;
 }
 
-// The folder that holds the matched name.
-bool folder_is_older(const char* path, uint32_t matched) {
-  char folder[kMostText];
-  uint32_t size = matched < kMostText ? matched : 0;
-  while (size > 1 && path[size - 1] != '/') --size;
-  if (size > 1) --size;
-  copy_bytes(folder, path, size);
-  folder[size] = 0;
-  return is_older(AT_FDCWD, size ? folder : "/", AT_SYMLINK_NOFOLLOW);
+unsigned count_slashes(const char* path, uint32_t from, uint32_t to) {
+  unsigned n = 0;
+  for (uint32_t i = from; i < to; ++i) n += path[i] == '/';
+  return n;
+}
+
+// The folder that holds the matched name, found from `folder`, which holds the path's last one.
+bool folder_is_older(const char* path, uint32_t size, uint32_t matched, long folder) {
+  if (folder < 0) return true;
+  unsigned levels = count_slashes(path, matched, size);
+  if (levels == 0) return is_older(folder);
+  char way[256];
+  if (!climb(levels, "", way, sizeof way)) return true;
+  long above = sys_call(SYS_openat, folder, way, long{O_PATH | O_DIRECTORY | O_CLOEXEC});
+  if (above < 0) return true;
+  bool older = is_older(above);
+  close_fd(above);
+  return older;
 }
 
 // How much of the path the closest pattern matches; 0: none does.
@@ -47,16 +54,26 @@ uint32_t closest(const Pattern* patterns, uint32_t count, const char* path, uint
 
 }  // namespace
 
-uint32_t forbids_write(const char* path, uint32_t size) {
+uint32_t forbids_write(const char* path, uint32_t size, long folder) {
   const Rules& rules = *warden.rules;
   if (!rules.judge_names) return kFree;
   for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
     const Pattern& pattern = rules.deny_write[i];
     Match found = match(pattern, path, size);
     if (!found.hit) continue;
-    if (!pattern.only_in_older_folder || folder_is_older(path, found.matched)) return i;
+    if (!pattern.only_in_older_folder || folder_is_older(path, size, found.matched, folder))
+      return i;
   }
   return kFree;
+}
+
+bool touches_protected(const char* path, uint32_t size) {
+  const Rules& rules = *warden.rules;
+  for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
+    Match found = match(rules.deny_write[i], path, size);
+    if (found.hit || (found.ancestor && rules.deny_write[i].only_in_older_folder)) return true;
+  }
+  return false;
 }
 
 // The most specific wins.
@@ -77,7 +94,7 @@ uint32_t is_above_protected(const char* path, uint32_t size, int moved) {
     const Pattern& pattern = rules.deny_write[i];
     if (!match(pattern, path, size).ancestor) continue;
     if (!pattern.only_in_older_folder) return i;
-    if (moved >= 0 && is_older(moved, "", AT_EMPTY_PATH)) return i;
+    if (moved >= 0 && is_older(moved)) return i;
   }
   for (uint32_t i = 0; i < rules.deny_read_count && moved >= 0; ++i)
     if (match(rules.deny_read[i], path, size).ancestor) return rules.deny_write_count + i;
@@ -86,16 +103,21 @@ uint32_t is_above_protected(const char* path, uint32_t size, int moved) {
 
 // With the folder gone another one, new, could take its place, and what was protected in it would
 // not be in the new one.
-uint32_t is_older_above_protected(const char* path, uint32_t size) {
+uint32_t is_older_above_protected(const char* path, uint32_t size, long folder) {
   const Rules& rules = *warden.rules;
   if (!rules.judge_renames) return kFree;
   for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
     const Pattern& pattern = rules.deny_write[i];
-    if (pattern.only_in_older_folder && match(pattern, path, size).ancestor &&
-        is_older(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW))
+    if (pattern.only_in_older_folder && match(pattern, path, size).ancestor && is_older(folder))
       return i;
   }
   return kFree;
+}
+
+// A name that is matched itself was judged as such, with all that is below it.
+static bool reach_differs(const Pattern& pattern, const Spot& from, const Spot& to) {
+  Match here = match(pattern, from.text, from.size), there = match(pattern, to.text, to.size);
+  return !here.hit && !there.hit && here.loops != there.loops;
 }
 
 // What is in a folder is not looked at when it moves: into the reach of a pattern it must come name
@@ -104,27 +126,44 @@ bool changes_scope(const Spot& from, const Spot& to) {
   const Rules& rules = *warden.rules;
   if (!rules.judge_renames) return false;
   for (uint32_t i = 0; i < rules.deny_write_count; ++i)
-    if (match(rules.deny_write[i], from.text, from.size).loops !=
-        match(rules.deny_write[i], to.text, to.size).loops)
-      return true;
+    if (reach_differs(rules.deny_write[i], from, to)) return true;
   for (uint32_t i = 0; i < rules.deny_read_count; ++i)
-    if (match(rules.deny_read[i], from.text, from.size).loops !=
-        match(rules.deny_read[i], to.text, to.size).loops)
-      return true;
+    if (reach_differs(rules.deny_read[i], from, to)) return true;
   return false;
 }
 
-// Through /proc a process may always look at itself: what the warden opened there for a caller
-// would be its own memory.
-bool is_own_proc(const char* path, uint32_t size) {
+bool lies_in_reach(const char* path, uint32_t size) {
+  const Rules& rules = *warden.rules;
+  for (uint32_t i = 0; i < rules.deny_write_count; ++i)
+    if (match(rules.deny_write[i], path, size).loops) return true;
+  return false;
+}
+
+bool is_in_process(const char* path, uint32_t size) {
   constexpr char kProc[] = "/proc/";
   for (uint32_t i = 0; i < 6; ++i)
     if (i >= size || path[i] != kProc[i]) return false;
-  long number = 0;
-  uint32_t at = 6;
-  for (; at < size && path[at] >= '0' && path[at] <= '9' && at < 16; ++at)
-    number = number * 10 + (path[at] - '0');
-  return at > 6 && is_own_thread(number);
+  return size > 6 && path[6] >= '0' && path[6] <= '9';
+}
+
+// Through /proc a process may always look at itself: what the warden opened there for a caller
+// would be its own memory. Asked of the opened folder, so that no number can change hands; a thread
+// that is gone by now may have been the warden's.
+bool is_own_proc(long folder) {
+  char path[kMostText], way[256], text[4096];
+  long size = text_of(static_cast<int>(folder), path, sizeof path);
+  if (size < 0) return true;
+  if (!is_in_process(path, static_cast<uint32_t>(size))) return false;
+  unsigned levels = count_slashes(path, 6, static_cast<uint32_t>(size));
+  if (!climb(levels, "status", way, sizeof way)) return true;
+  long fd = sys_call(SYS_openat, folder, way, long{O_RDONLY | O_NOFOLLOW | O_CLOEXEC});
+  if (fd < 0) return true;
+  long got = sys_call(SYS_read, fd, text, long{sizeof text - 1});
+  close_fd(fd);
+  if (got <= 0) return true;
+  text[got] = 0;
+  long process = labelled(text, "Tgid:", 10);
+  return process <= 0 || process == warden.process;
 }
 
 void report(Refused what, uint32_t rule, const char* path, uint32_t size) {

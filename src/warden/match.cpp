@@ -70,6 +70,18 @@ bool glob_matches(const Part& part, const char* name, uint32_t size) {
   return p == part.size;
 }
 
+// Whether a folder of that name is above the path's last one.
+bool lies_in_modules(const char* path, uint32_t from, uint32_t size) {
+  constexpr char kName[] = "/node_modules/";
+  constexpr uint32_t kLength = sizeof kName - 1;
+  for (uint32_t at = from; at + kLength < size; ++at) {
+    uint32_t same = 0;
+    while (same < kLength && path[at + same] == kName[same]) ++same;
+    if (same == kLength) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool part_matches(const Part& part, const char* name, uint32_t size) {
@@ -86,6 +98,7 @@ Match match(const Pattern& pattern, const char* path, uint32_t size) {
   }
   if (!same_text(pattern.head, path, pattern.head_size)) return out;
   if (size > pattern.head_size && path[pattern.head_size] != '/') return out;
+  if (pattern.only_in_older_folder && lies_in_modules(path, pattern.head_size, size)) return out;
 
   uint64_t accept = uint64_t{1} << pattern.count;
   uint64_t progressed = 1, looped = 0;  // states reached by a part's match, and by a "**"

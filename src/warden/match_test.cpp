@@ -101,6 +101,26 @@ TEST(WardenMatch, GlobsKnowStarsQuestionMarksAndSets) {
   EXPECT_TRUE(glob("*", ""));
 }
 
+TEST(WardenMatch, WhatRepositoriesCarryIsNotMeantBelowNodeModules) {
+  Made made = make("/p", {"**", ".vscode"});
+  auto match_older = [&](const std::string& path) {
+    Pattern pattern = made.pattern();
+    pattern.only_in_older_folder = true;
+    return match(pattern, path.c_str(), static_cast<uint32_t>(path.size()));
+  };
+  EXPECT_TRUE(match_older("/p/x/.vscode").hit);
+  EXPECT_FALSE(match_older("/p/node_modules/x/.vscode/y").hit);
+  EXPECT_TRUE(match_older("/p/my_node_modules/.vscode").hit);
+  EXPECT_TRUE(match_older("/p/node_modules2/.vscode").hit);
+  // What enters or leaves it changes its reach; the folder itself has that of its neighbours.
+  EXPECT_NE(match_older("/p/x").loops, match_older("/p/node_modules/x").loops);
+  EXPECT_EQ(match_older("/p/x").loops, match_older("/p/node_modules").loops);
+  // The project itself may lie in one, and other rules hold there.
+  made = make("/p/node_modules/q", {"**", ".vscode"});
+  EXPECT_TRUE(match_older("/p/node_modules/q/.vscode").hit);
+  EXPECT_TRUE(hits(make("/p", {"**", ".bashrc"}), "/p/node_modules/x/.bashrc"));
+}
+
 TEST(WardenMatch, ManyStarsAreNoWorkWithoutEnd) {
   std::string text;
   for (int i = 0; i < 60; ++i) text += "*a";

@@ -32,19 +32,46 @@ struct Opening {
   bool is_surely_new() const { return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL); }
 };
 
-bool is_forbidden(const Opening& open, const char* text, uint32_t size) {
-  return is_own_proc(text, size) || (open.writes() && forbids_write(text, size) != kFree) ||
+// A text that is matched at all is for the long way, which has the folder itself in hand.
+bool is_doubtful(const Opening& open, const char* text, uint32_t size) {
+  return is_in_process(text, size) || (open.writes() && touches_protected(text, size)) ||
          (open.reads() && forbids_read(text, size) != kFree);
 }
 
+// The link to a file that was removed while it is open ends with these words: by a name that it
+// had, and that may not be read, it is not read now either.
+uint32_t forbids_read_of(const Spot& spot) {
+  constexpr char kGone[] = " (deleted)";
+  constexpr uint32_t kLength = sizeof kGone - 1;
+  uint32_t rule = forbids_read(spot.text, spot.size);
+  if (rule != kFree || spot.size <= kLength) return rule;
+  if (!same(spot.text + spot.size - kLength, kGone)) return rule;
+  return forbids_read(spot.text, spot.size - kLength);
+}
+
+// A file that stands above a protected name (a submodule's `.git`) says what is below it.
+bool refuse_file_above(const Call& call, const Spot& spot) {
+  struct stat info;
+  if (spot.object < 0 ||
+      sys_call(SYS_newfstatat, long{spot.object}, "", &info, long{AT_EMPTY_PATH}) < 0)
+    return false;
+  return S_ISREG(info.st_mode) && refuse_older_above(call, spot, spot.object);
+}
+
+bool leads_to_warden(const Spot& spot) {
+  // What a magic link led to has no folder that could be asked.
+  return is_in_process(spot.text, spot.size) && (spot.folder < 0 || is_own_proc(spot.folder));
+}
+
 // True when it was refused, and answered.
-bool refused(const Opening& open, const char* text, uint32_t size) {
-  if (is_own_proc(text, size)) return answer(open.call, -EACCES), true;
-  if (open.writes() && refuse_write(open.call, text, size) != kFree) return true;
+bool refused(const Opening& open, const Spot& spot) {
+  if (leads_to_warden(spot)) return answer(open.call, -EACCES), true;
+  if (open.writes() && refuse_write(open.call, spot) != kFree) return true;
+  if (open.writes() && refuse_file_above(open.call, spot)) return true;
   if (!open.reads()) return false;
-  uint32_t rule = forbids_read(text, size);
+  uint32_t rule = forbids_read_of(spot);
   if (rule == kFree) return false;
-  report(Refused::kRead, rule, text, size);
+  report(Refused::kRead, rule, spot.text, spot.size);
   answer(open.call, -EACCES);
   return true;
 }
@@ -72,7 +99,7 @@ bool is_fifo(long fd) {
 bool open_quickly(const Opening& open, const char* text, uint32_t size, bool relative) {
   if (same(text, "/dev/tty")) return false;
   // A link on the way can lead out of a rule's reach: the long way finds out and refuses.
-  if (is_forbidden(open, text, size)) return false;
+  if (is_doubtful(open, text, size)) return false;
   OpenHow how{open.flags, 0, kResolveNoSymlinks | kResolveNoMagicLinks};
   how.flags |= O_CLOEXEC;
   if (!open.is_surely_new()) how.flags |= O_NONBLOCK;
@@ -140,7 +167,7 @@ long open_slowly(const Opening& open, int dirfd, const char* path) {
       find(open.call, dirfd, path, keep ? Last::kKeep : Last::kFollow, Depth::kObject, spot);
   if (result < 0) return answer(open.call, result), 0;
   // What has no path (a pipe, a socket, memory) has no name to be judged by.
-  if (spot.text[0] == '/' && refused(open, spot.text, spot.size)) return 0;
+  if (spot.text[0] == '/' && refused(open, spot)) return 0;
   long fd;
   if (spot.object >= 0) {
     fd = open_object(open, spot);
@@ -165,6 +192,7 @@ void take_open(const Call& call, int dirfd, uint64_t address, uint64_t flags, ui
   if (size < 0) return answer(call, size);
   Opening open{call, flags & kKnownFlags, mode};
   if (open.flags & O_CREAT) take_umask_of(call);
+  if (open.writes()) begin_change(call);
   uint32_t plain = plain_text(call, dirfd, path, text);
   if (!still_waiting(call)) return;
   if (plain && open_quickly(open, text, plain, path[0] != '/')) return;
@@ -178,12 +206,14 @@ void take_truncate(const Call& call, uint64_t address, uint64_t length) {
   long size = read_path(call, address, path);
   if (size < 0) return answer(call, size);
   if (!still_waiting(call)) return;
+  begin_change(call);
   Spot spot;
   long result = find(call, AT_FDCWD, path, Last::kFollow, Depth::kObject, spot);
   if (result >= 0 && spot.object < 0) result = -ENOENT;
   if (result < 0) return answer(call, result);
-  if (is_own_proc(spot.text, spot.size)) return answer(call, -EACCES);
-  if (spot.text[0] == '/' && refuse_write(call, spot.text, spot.size) != kFree) return;
+  if (leads_to_warden(spot)) return answer(call, -EACCES);
+  if (spot.text[0] == '/' && refuse_write(call, spot) != kFree) return;
+  if (spot.text[0] == '/' && refuse_file_above(call, spot)) return;
   char number[24];
   put_number(number, static_cast<uint64_t>(spot.object));
   long fd = sys_call(SYS_openat, long{warden.own_fds}, number,

@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <linux/prctl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -21,6 +23,7 @@ struct Thread {
   int tid;
   uint64_t waits_for;  // the call that it waits on behalf of; 0: none
   int mask;            // its umask
+  bool changes;        // has the order of changes
   Seen seen;
 };
 
@@ -29,9 +32,10 @@ namespace {
 constexpr unsigned kStackSize = 112 * 1024;
 constexpr unsigned kMostIdle = 2;
 
-Thread threads[kMostThreads];
+constinit Thread threads[kMostThreads] = {};
 alignas(16) char stacks[kMostThreads][kStackSize];
 int listening, waiting;  // threads that do
+int order;               // of changes: 0 free, 1 taken, 2 taken and waited for
 int first_mask;
 
 // Those whose callers have gone are called back from what they wait for.
@@ -46,6 +50,13 @@ void call_back_the_forsaken() {
 }
 
 int serve(void*);
+
+void end_change(Thread& self) {
+  if (!self.changes) return;
+  self.changes = false;
+  if (__atomic_exchange_n(&order, 0, __ATOMIC_SEQ_CST) == 2)
+    sys_call(SYS_futex, &order, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
+}
 
 void start_thread() {
   for (unsigned i = 0; i < kMostThreads; ++i) {
@@ -79,6 +90,16 @@ void handle(Thread& self, const seccomp_notif& request) {
     return;
   }
   take_call(call);
+  end_change(self);
+}
+
+// ENOENT is a caller that died meanwhile, or (since 6.11) that nobody has the filter any more: then
+// each further question would be answered at once, and asked in vain until the cell is gone.
+bool somebody_is_left() {
+  pollfd listener{warden.listener, 0, 0};
+  timespec now{};
+  sys_call(SYS_ppoll, &listener, 1L, &now, 0L, 0L);
+  return !(listener.revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 int serve(void* argument) {
@@ -92,11 +113,14 @@ int serve(void* argument) {
     seccomp_notif request{};
     long result = sys_call(SYS_ioctl, long{warden.listener},
                            static_cast<long>(SECCOMP_IOCTL_NOTIF_RECV), &request);
-    if (result == -EINTR || result == -ENOENT) continue;
-    if (result < 0) break;  // nobody is left who could ask
+    if (result == -EINTR || (result == -ENOENT && somebody_is_left())) continue;
+    if (result < 0) break;
     handle(self, request);
-    // One that had to wait for somebody comes back to find others in its place.
-    if (__atomic_load_n(&listening, __ATOMIC_SEQ_CST) > static_cast<int>(kMostIdle)) break;
+    // One that had to wait for somebody comes back to find others in its place. The first stays:
+    // /proc/self is its folder, and dies with it.
+    if (&self != &threads[0] &&
+        __atomic_load_n(&listening, __ATOMIC_SEQ_CST) > static_cast<int>(kMostIdle))
+      break;
   }
   __atomic_sub_fetch(&listening, 1, __ATOMIC_SEQ_CST);
   __atomic_store_n(&self.tid, 0, __ATOMIC_SEQ_CST);
@@ -147,11 +171,14 @@ void take_signal() {
 
 }  // namespace
 
-bool is_own_thread(long tid) {
-  if (tid == warden.process) return true;
-  for (const Thread& one : threads)
-    if (tid && __atomic_load_n(&one.tid, __ATOMIC_RELAXED) == tid) return true;
-  return false;
+void begin_change(const Call& call) {
+  Thread& self = *call.server;
+  if (self.changes) return;
+  int free = 0;
+  if (!__atomic_compare_exchange_n(&order, &free, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    while (__atomic_exchange_n(&order, 2, __ATOMIC_SEQ_CST) != 0)
+      sys_call(SYS_futex, &order, long{FUTEX_WAIT_PRIVATE}, 2L, 0L, 0L, 0L);
+  self.changes = true;
 }
 
 void take_umask_of(const Call& call) {
@@ -169,6 +196,7 @@ bool begin_waiting(const Call& call) {
     call_back_the_forsaken();
     return false;
   }
+  end_change(*call.server);
   __atomic_store_n(&call.server->waits_for, call.id, __ATOMIC_SEQ_CST);
   if (__atomic_sub_fetch(&listening, 1, __ATOMIC_SEQ_CST) < 1) start_thread();
   return true;

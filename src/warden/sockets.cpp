@@ -20,7 +20,7 @@ namespace {
 constexpr long kPidfdGetfd = 438;
 
 // The caller's own socket, shared: what is done to it here is done to it there.
-long take_socket(const Call& call) {
+long callers_socket(const Call& call) {
   long process = caller_process(call);
   if (process <= 0) return -ESRCH;
   long pidfd = sys_call(kernel::kPidfdOpen, process, 0L);
@@ -111,37 +111,37 @@ bool is_allowed(const char* path) {
 }
 
 // The connection itself. A stream that must wait for its peer waits in a thread of its own.
-void do_connect(const Call& call, long socket, const void* address, uint32_t size) {
+long do_connect(const Call& call, long socket, const void* address, uint32_t size) {
   long flags = sys_call(SYS_fcntl, socket, long{F_GETFL});
   bool waits = flags >= 0 && !(flags & O_NONBLOCK);
   bool listens = waits && begin_waiting(call);
-  if (waits && !listens) return answer(call, -EAGAIN);
+  if (waits && !listens) return -EAGAIN;
   long result = sys_call(SYS_connect, socket, address, long{size});
   if (listens) end_waiting(call);
-  answer(call, result);
+  return result;
 }
 
-void connect_by_path(const Call& call, long socket, const char* path) {
+long connect_by_path(const Call& call, long socket, const char* path) {
   Spot spot;
   long result = find(call, AT_FDCWD, path, Last::kFollow, Depth::kObject, spot);
   if (result >= 0 && spot.object < 0) result = -ENOENT;
-  if (result < 0) return answer(call, result);
+  if (result < 0) return result;
   struct stat file;
   result = sys_call(SYS_newfstatat, long{spot.object}, "", &file, long{AT_EMPTY_PATH});
-  if (result < 0) return answer(call, result);
-  if (!S_ISSOCK(file.st_mode)) return answer(call, -ECONNREFUSED);
+  if (result < 0) return result;
+  if (!S_ISSOCK(file.st_mode)) return -ECONNREFUSED;
   bool own = warden.rules->own_network && is_of_this_cell(file);
   if (!own && !is_allowed(spot.text) && warden.rules->judge_sockets) {
     report(Refused::kSocket, kNoRule, spot.text, spot.size);
-    return answer(call, -EACCES);
+    return -EACCES;
   }
   // The very file that was judged, by its descriptor.
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   copy_bytes(address.sun_path, "/proc/self/fd/", 14);
   uint32_t length = 14 + put_number(address.sun_path + 14, static_cast<uint64_t>(spot.object));
-  do_connect(call, socket, &address,
-             static_cast<uint32_t>(__builtin_offsetof(sockaddr_un, sun_path)) + length + 1);
+  return do_connect(call, socket, &address,
+                    static_cast<uint32_t>(__builtin_offsetof(sockaddr_un, sun_path)) + length + 1);
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ void take_connect(const Call& call) {
   if (size > sizeof address) return answer(call, -EINVAL);
   long got = size ? read_memory(call, call.args[1], &address, static_cast<uint32_t>(size)) : 0;
   if (got != static_cast<long>(size)) return answer(call, -EFAULT);
-  long socket = take_socket(call);
+  long socket = callers_socket(call);
   if (!still_waiting(call)) return close_fd(socket);
   if (socket < 0) return answer(call, socket);
   // An abstract name belongs to the network namespace, and Landlock scopes it besides.
@@ -167,11 +167,12 @@ void take_connect(const Call& call) {
     uint32_t most = static_cast<uint32_t>(size - sizeof(sa_family_t));
     if (most > sizeof address.path.sun_path) most = sizeof address.path.sun_path;
     copy_bytes(path, address.path.sun_path, most);
-    connect_by_path(call, socket, path);
+    got = connect_by_path(call, socket, path);
   } else {
-    do_connect(call, socket, &address, static_cast<uint32_t>(size));
+    got = do_connect(call, socket, &address, static_cast<uint32_t>(size));
   }
-  close_fd(socket);
+  close_fd(socket);  // first: while it is open here the peer would not see the caller's close
+  answer(call, got);
 }
 
 }  // namespace caisson::warden

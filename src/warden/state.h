@@ -43,6 +43,7 @@ struct Call {
 // ---- looking at the caller (caller.cpp); each returns 0, a size or -errno ----------------------
 
 long read_memory(const Call&, uint64_t address, void* to, uint32_t size);
+long write_memory(const Call&, uint64_t address, const void* from, uint32_t size);  // all of it
 // NUL-ended, at most 4096 bytes with it. -EFAULT, -ENAMETOOLONG; -ENOENT when it is empty.
 long read_path(const Call&, uint64_t address, char* to);
 bool still_waiting(const Call&);
@@ -51,6 +52,8 @@ long open_caller_folder(const Call&, int dirfd);                           // O_
 long caller_umask(const Call&);                                            // -1: as it began
 long caller_terminal(const Call&);                                         // the pty's number
 long caller_process(const Call&);                                          // tgid
+// The number after `label` in a file of "Label:\tvalue" lines.
+long labelled(const char* text, const char* label, unsigned base);
 void umask_changes();
 // The one capability, for the one call that needs it.
 void raise_sight();
@@ -75,17 +78,28 @@ long find(const Call&, int dirfd, const char* path, Last, Depth, Spot&);
 uint32_t plain_text(const Call&, int dirfd, const char* path, char* text);
 long text_of(int fd, char* text, uint32_t size);
 
+// ---- ages (births.cpp)
+// ---------------------------------------------------------------------------
+
+bool is_older(long fd);           // than the cell
+void remember_made(const Spot&);  // a folder that the warden made
+
 // ---- judging (judge.cpp) ------------------------------------------------------------------------
 
 constexpr uint32_t kFree = kNoRule;
-uint32_t forbids_write(const char* path, uint32_t size);  // the rule's index, or kFree
+// The rule's index, or kFree. `folder` holds the last name; -1: unknown, so it is as old as can be.
+uint32_t forbids_write(const char* path, uint32_t size, long folder);
 uint32_t forbids_read(const char* path, uint32_t size);
+// Whether any of it has to be asked: the name is protected, or stands above one that is.
+bool touches_protected(const char* path, uint32_t size);
 // A folder, or a link to one, at `path` would lead to a protected name. `moved` is the folder that
 // is to stand there: one that the cell made itself holds nothing that was protected.
 uint32_t is_above_protected(const char* path, uint32_t size, int moved);
-uint32_t is_older_above_protected(const char* path, uint32_t size);
+uint32_t is_older_above_protected(const char* path, uint32_t size, long folder);
 bool changes_scope(const Spot& from, const Spot& to);
-bool is_own_proc(const char* path, uint32_t size);
+bool lies_in_reach(const char* path, uint32_t size);  // of a pattern that holds at any depth
+bool is_in_process(const char* path, uint32_t size);  // /proc/N/…
+bool is_own_proc(long folder);
 void report(Refused, uint32_t rule, const char* path, uint32_t size);
 
 // ---- doing (calls.cpp, opening.cpp, sockets.cpp) ------------------------------------------------
@@ -96,8 +110,17 @@ void take_open(const Call&, int dirfd, uint64_t path, uint64_t flags, uint64_t m
 void take_truncate(const Call&, uint64_t path, uint64_t size);
 void take_call(const Call&);
 void take_connect(const Call&);
+void take_socket(const Call&);
+void take_socketpair(const Call&);
+void take_unlink(const Call&, int dirfd, uint64_t path);
+// For a folder that is to move: 0; -EPERM, with the rule, when something protected is in it; -EXDEV
+// when that can't be told.
+long holds_protected(const Spot& at, long folder, uint32_t& rule);
 void take_umask_of(const Call&);
-uint32_t refuse_write(const Call&, const char* path, uint32_t size);  // tells, and answers EPERM
+uint32_t refuse_write(const Call&, const Spot&);  // tells, and answers EPERM
+// The same for what is `there`, at a name above a protected one: the `.git` of a submodule is a
+// file, and leads to the repository.
+bool refuse_older_above(const Call&, const Spot&, long there);
 
 // ---- threads (serve.cpp) ------------------------------------------------------------------------
 
@@ -105,7 +128,9 @@ uint32_t refuse_write(const Call&, const char* path, uint32_t size);  // tells, 
 // too many wait already.
 bool begin_waiting(const Call&);
 void end_waiting(const Call&);
-bool is_own_thread(long tid);
+// From the look at names to the change of one there is nobody else of the warden's: what was judged
+// is what is changed. Ends with the call, and when it begins to wait.
+void begin_change(const Call&);
 
 inline uint32_t text_size(const char* text) {
   uint32_t n = 0;

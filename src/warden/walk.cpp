@@ -92,6 +92,7 @@ class Walker {
       long up = sys_call(SYS_openat, at_, "..", long{O_PATH | O_DIRECTORY | O_CLOEXEC});
       if (up < 0) return up;
       go(up);
+      own_ = false;  // /proc/self/../1 is somebody else's
     }
     if (!is_last) return -EAGAIN;
     spot_.name[0] = 0;
@@ -146,6 +147,7 @@ class Walker {
   // /proc/N/fd/M, cwd, root, exe: what they lead to has no text that could be followed instead. A
   // caller that keeps itself from others may still look at itself.
   long magic(const char* name, bool is_last) {
+    if (is_own_proc(at_)) return -EACCES;
     long target = sys_call(SYS_openat, at_, name, long{O_PATH | O_CLOEXEC});
     if (target == -EACCES && own_ && warden.may_look) {
       raise_sight();

@@ -3,7 +3,7 @@ import os
 
 import cell
 
-EPERM, EXDEV = 1, 18
+EPERM, ENOENT, EXDEV = 1, 2, 18
 
 
 class Names(cell.FilesCase):
@@ -81,7 +81,18 @@ class Names(cell.FilesCase):
                   "attempt(os.rename,'repo/.git','repo/g')\nattempt(os.rmdir,'repo/.git/hooks')\n"
                   "attempt(os.rename,'repo','moved')\n")
         self.assertEqual(self.attempts(script),
-                         [EPERM, 0, EPERM, 0, EPERM, EPERM, EPERM, 0])
+                         [EPERM, 0, EPERM, 0, EPERM, EPERM, EPERM, EPERM])
+
+    def test_T07_existing_name_is_not_taken_away(self):
+        for name in ("sub/.bashrc", "sub/repo/.git/hooks/pre-commit", "sub/other"):
+            self.write("project", *name.split("/"))
+        script = ("attempt(os.unlink,'sub/.bashrc')\nfd=os.open('sub',os.O_RDONLY)\n"
+                  "attempt(lambda: os.unlink('.bashrc',dir_fd=fd))\n"
+                  "attempt(os.unlink,'sub/repo/.git/hooks/pre-commit')\n"
+                  "attempt(os.rename,'sub','away')\nattempt(os.unlink,'sub/other')\n"
+                  "attempt(os.unlink,'sub/other')\n")
+        self.assertEqual(self.attempts(script),
+                         [EPERM, EPERM, EPERM, EPERM, 0, ENOENT])
 
     def test_T05_folder_made_elsewhere_comes_in_name_by_name(self):
         outside = self.path("outside")
@@ -91,7 +102,56 @@ class Names(cell.FilesCase):
                   "attempt(os.rename,'outside/d','project/d')\n"
                   "attempt(write,'outside/f')\nattempt(os.rename,'outside/f','project/f')\n"
                   "attempt(os.rename,'project','away')\n")
-        self.assertEqual(self.attempts(script, **rules), [0, EXDEV, 0, 0, EPERM])
+        # A file, too: that it is one may be untrue a moment later.
+        self.assertEqual(self.attempts(script, **rules), [0, EXDEV, 0, EXDEV, EPERM])
+
+    def test_T05_whatever_it_is_it_does_not_take_a_place_above_a_protected_name(self):
+        """Another cell could put a folder in the place of the file that was looked at."""
+        self.write("project", "file")
+        self.assertEqual(self.attempts("attempt(os.rename,'file','.tool')\n"
+                                       "attempt(os.rename,'file','other')\n"), [EPERM, 0])
+
+    RACE = ("import threading,time\nend=time.monotonic()+1.5\n"
+            "def until(f):\n"
+            " while time.monotonic()<end:\n"
+            "  try: f()\n"
+            "  except OSError: pass\n"
+            "def waits(): os.close(os.open('ff',os.O_WRONLY))\n"
+            # Two threads of the warden: one has waited for a FIFO, another took its place.
+            "os.mkfifo('ff'); w=threading.Thread(target=waits); w.start(); time.sleep(.1)\n"
+            "os.close(os.open('ff',os.O_RDONLY)); w.join()\n")
+
+    def test_T05_race_for_the_kind_of_what_moves_is_not_won(self):
+        script = (self.RACE + "os.makedirs('w/d/deep'); write('w/f')\n"
+                  "t=threading.Thread(target=until,args=(lambda: exchange('w/f','w/d'),)); t.start()\n"
+                  "until(lambda: os.rename('w/f','.tool'))\nt.join()\n"
+                  "print(int(os.path.lexists('.tool')))\n")
+        self.assertEqual(self.attempts(script), [0])
+
+    def test_T07_race_for_the_age_of_a_folder_is_not_won(self):
+        os.makedirs(os.path.join(self.project, "a", "old", ".git", "hooks"))
+        script = (self.RACE + "os.makedirs('new/.git/hooks')\n"
+                  "def swap(): exchange('a','new')\n"
+                  "t=threading.Thread(target=until,args=(swap,)); t.start()\n"
+                  "until(lambda: write('a/old/.git/../.git/hooks/x'))\nt.join()\n"
+                  "print(sum(os.path.exists(p+'/old/.git/hooks/x') for p in ('a','new')))\n")
+        self.assertEqual(self.attempts(script), [0])
+
+    def test_T24_memory_of_no_thread_of_the_warden_is_read(self):
+        """Threads come and go while their numbers are asked for."""
+        script = (self.RACE + "found=[]\n"
+                  "def churn():\n"
+                  " w=threading.Thread(target=waits); w.start()\n"
+                  " os.close(os.open('ff',os.O_RDONLY)); w.join()\n"
+                  "t=threading.Thread(target=until,args=(churn,)); t.start()\n"
+                  "def look():\n"
+                  " for n in range(2,max(map(int,os.listdir('/proc/self/task')))+6):\n"
+                  "  try: fd=os.open(f'/proc/{n}/maps',os.O_RDONLY|os.O_CREAT)\n"
+                  "  except OSError: continue\n"
+                  "  if b'/caisson' in os.read(fd,65536): found.append(n)\n"
+                  "  os.close(fd)\n"
+                  "until(look)\nt.join()\nprint(len(found))\n")
+        self.assertEqual(self.attempts(script), [0])
 
     def test_new_repository_has_its_hooks_and_an_old_one_keeps_its_own(self):
         os.makedirs(os.path.join(self.project, "old", ".git", "hooks"))
@@ -129,6 +189,17 @@ class Reads(cell.FilesCase):
         self.write("project", "a.secret")
         ended = self.shell("mv a.secret x; ln a.secret y; cat x y; echo end", **self.rules())
         self.assertEqual(ended.out, "end\n")
+
+    def test_denied_name_is_not_read_when_it_is_gone(self):
+        """Nor by a descriptor that outlives it."""
+        for name in ("a.secret", "b.open"):
+            self.write("project", name)
+        ended = self.python("import os\n"
+                            "for n in ('a.secret','b.open'):\n"
+                            " fd=os.open(n,os.O_PATH); os.unlink(n)\n"
+                            " try: print(open(f'/proc/self/fd/{fd}').read().strip())\n"
+                            " except OSError as e: print(e.errno)\n", **self.rules())
+        self.assertEqual(ended.out.split(), ["13", "text"], ended.inner_err)
 
     def test_most_specific_wins_among_patterns(self):
         self.write("project", "vault", "no")

@@ -130,9 +130,24 @@ class Sockets(cell.FilesCase):
                             "socket.create_connection(t.getsockname()); print('tcp')")
         self.assertEqual(ended.out, "hello\ntcp\n", ended.inner_err)
 
-    def test_T43_datagram_sockets_that_could_name_any_address_are_refused(self):
-        ended = self.python("import socket\n"
-                            "for make in (socket.socket, socket.socketpair):\n"
-                            " try: make(socket.AF_UNIX, socket.SOCK_DGRAM); print('made')\n"
-                            " except OSError as e: print(e.errno)")
-        self.assertEqual(ended.out, "13\n13\n")
+    DATAGRAMS = ("import socket,sys\n"
+                 "a,b=socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                 "a.send(b'x'); a.send(b'yy'); print(b.recv(9)+b'|'+b.recv(9))\n"
+                 "for send in (lambda: a.sendto(b'pair',sys.argv[1]),\n"
+                 "             lambda: a.sendmsg([b'pair'],[],0,sys.argv[1]),\n"
+                 "             lambda: socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM).sendto("
+                 "b'single',sys.argv[1])):\n"
+                 " try: send()\n"
+                 " except OSError as e: print(e.errno)\n")
+
+    def test_T43_datagrams_reach_no_socket_of_the_host(self):
+        """Those of a pair go to its other end, whatever address they carry."""
+        path = os.path.join(self.project, "log.sock")
+        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(log.close)
+        log.bind(path)
+        os.chmod(path, 0o666)
+        log.settimeout(0)
+        ended = self.run_cell([cell.PYTHON, "-c", self.DATAGRAMS, path])
+        self.assertEqual(ended.out, "b'x|yy'\n13\n", ended.inner_err)
+        self.assertRaises(BlockingIOError, log.recv, 9)

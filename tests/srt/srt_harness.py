@@ -88,7 +88,7 @@ class SrtTest(CliTest):
 
     # ---- servers on the host's loopback ----
 
-    def web_server(self, body=b"hello from the host", tokens=None):
+    def web_server(self, body=b"hello from the host", tokens=None, kind="text/plain"):
         """Answers every GET; its port. What stood in X-Token is added to `tokens`."""
         tokens = [] if tokens is None else tokens
 
@@ -96,6 +96,7 @@ class SrtTest(CliTest):
             def do_GET(self):
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
+                self.send_header("Content-Type", kind)
                 self.send_header("X-Secret-Header", "1")
                 self.end_headers()
                 self.wfile.write(body)

@@ -227,6 +227,50 @@ class Library(SrtTest):
         self.assertEqual(len(told), 1)
         self.assertIn("example.com:80", told[0]["resource"])
 
+    def test_violations_fd_tells_while_the_command_runs(self):
+        """Of files and of the network; the command goes on only when the line has been read."""
+        self.project_file("secret", "s3cret")
+        for text, told in (("echo > .bashrc", ".bashrc"), ("cat secret", "secret"),
+                           ("curl -s http://example.com", "example.com:80")):
+            with self.subTest(text=text):
+                end, start = os.pipe()
+                child = self.start_srt("--violations-fd", str(start), "sh", "-c",
+                                       f"{text}; read go; echo went on", pass_fds=[start],
+                                       said=settings(read=["secret"], write=["."]),
+                                       stdin=subprocess.PIPE)
+                os.close(start)
+                with os.fdopen(end) as lines:
+                    self.assertIn(told, json.loads(lines.readline())["resource"])
+                    out, _ = child.communicate(b"go\n", timeout=30)
+                    self.assertIn(b"went on", out)
+                    self.assertEqual(lines.read(), "")  # and once only
+
+    def test_violations_fd_leaves_out_what_is_ignored(self):
+        end, start = os.pipe()
+        self.srt("--violations-fd", str(start), "curl", "-s", "http://example.com",
+                 said=settings(ignoreViolations={"curl": ["example.com"]}), pass_fds=[start])
+        os.close(start)
+        with os.fdopen(end) as lines:
+            self.assertEqual(lines.read(), "")
+
+    def test_a_control_fd_that_breaks_before_its_first_line_ends_the_command(self):
+        folder = os.open(self.project, os.O_RDONLY)  # can't be read
+        child = self.start_srt("--control-fd", str(folder), "sleep", "30", said=settings(),
+                               pass_fds=[folder])
+        os.close(folder)
+        ended = self.finish(child)
+        self.assertEqual(ended.code, 1, ended)
+        self.assertIn("srt: --control-fd: read it: Is a directory", ended.err)
+
+    def test_a_control_fd_that_only_ends_is_fine(self):
+        end, start = os.pipe()
+        os.close(start)
+        child = self.start_srt("--control-fd", str(end), "echo", "ran", said=settings(),
+                               pass_fds=[end])
+        os.close(end)
+        ended = self.finish(child)
+        self.assertEqual((ended.code, ended.out), (0, "ran\n"), ended)
+
     def test_no_violations(self):
         self.assertEqual(self.srt_ok("true").err, "")
 

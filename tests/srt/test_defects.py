@@ -180,6 +180,10 @@ class Defects(SrtTest):
         for text in ("unshare -m true", "mount -t tmpfs x /mnt", "chroot / true"):
             self.assertNotEqual(self.sh(text).code, 0, text)
 
+    def test_every_defect_has_a_test(self):
+        shown = {int(name[6:].split("_")[0]) for name in dir(self) if name.startswith("test_d")}
+        self.assertEqual(shown, set(range(1, 19)))
+
     def test_d18_reads_can_be_an_allow_list(self):
         said = settings(filesystem={"readMode": "allowlist"})
         self.assertNotEqual(self.sh("cat /etc/shadow", said=said).code, 0)

@@ -157,6 +157,33 @@ class Network(SrtTest):
         self.assertEqual(self.srt(PYTHON, "-c", CONNECT_UNIX, path, said=said).out.strip(),
                          "hello")
 
+    def test_datagrams_between_own_sockets(self):
+        """A pair keeps messages apart. It reaches nobody but its other end, whatever address a
+        message carries; a single one can't be had unless every socket may be reached."""
+        path = os.path.join(self.top, "log.sock")
+        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(log.close)
+        log.bind(path)
+        log.settimeout(0)
+        program = ("import socket, sys\n"
+                   "a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                   "a.send(b'one'); a.send(b'two'); print(b.recv(99), b.recv(99))\n"
+                   "for send in (lambda: a.sendto(b'evil', sys.argv[1]),\n"
+                   "             lambda: a.sendmsg([b'evil'], [], 0, sys.argv[1])):\n"
+                   "  try: send()\n"
+                   "  except OSError: pass\n"
+                   "try:\n"
+                   "  s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
+                   "  s.sendto(b'single', sys.argv[1]); print('sent')\n"
+                   "except PermissionError: print('refused')\n")
+        ended = self.srt(PYTHON, "-c", program, path, said=settings())
+        self.assertEqual(ended.out, "b'one' b'two'\nrefused\n", ended)
+        self.assertRaises(BlockingIOError, log.recv, 99)
+        ended = self.srt(PYTHON, "-c", program, path,
+                         said=settings(network={"allowAllUnixSockets": True}))
+        self.assertEqual(ended.out, "b'one' b'two'\nsent\n", ended)
+        self.assertEqual([log.recv(99) for _ in range(3)], [b"evil", b"evil", b"single"])
+
     def test_strip_response_headers(self):
         port = self.web_server()
         ask = lambda **network: self.srt("curl", "-si", f"http://localhost:{port}/",
@@ -219,6 +246,20 @@ class Files(SrtTest):
         ended = self.srt("true", said=settings(read=["*/"]))
         self.assert_srt_refused(ended, "filesystem.denyRead[0]", "ends in /")
 
+    def test_deny_read_of_what_is_not_there_yet(self):
+        """A file and a folder that the host makes while the command runs, and one of a name that is
+        not denied."""
+        child = self.start_srt("sh", "-c", "echo ready; read go; cat key folder/inner; "
+                               "ls folder; cat other", stdin=subprocess.PIPE,
+                               said=settings(read=["key", "folder"]))
+        self.assertEqual(child.stdout.readline(), b"ready\n")
+        for name in ("key", "folder/inner", "other"):
+            self.project_file(name, f"{name}\n")
+        out, err = child.communicate(b"go\n", timeout=30)
+        self.assertEqual(out, b"other\n", err)
+        for name in ("key", "folder/inner"):
+            self.assertIn(os.path.join(self.project, name).encode(), err)
+
     def test_allow_read(self):
         self.project_file("d/shown/hidden/x", "x")
         self.project_file("d/shown/y", "y")
@@ -274,6 +315,15 @@ class Files(SrtTest):
         self.assertNotEqual(self.sh(f"echo > {self.home}/other", said=said).code, 0)
 
 
+    def test_deny_read_inside_an_allow_list(self):
+        """Nothing lies over it there: it is judged by its name."""
+        self.project_file("secret", "s3cret")
+        self.project_file("plain", "plain")
+        said = settings(read=["secret"], filesystem={"readMode": "allowlist", "allowRead": ["."]})
+        ended = self.sh("cat plain; cat secret", said=said)
+        self.assertEqual((ended.code, ended.out), (1, "plain"), ended)
+
+
 class Credentials(SrtTest):
     def masks(self, **entry):
         return settings(["localhost"], network={"tlsTerminate": {}}, credentials={
@@ -315,6 +365,20 @@ class Credentials(SrtTest):
         self.assertEqual(self.srt("true", said=said).code, 1)
         entry.update(onExtractNoMatch="deny")
         self.assertNotIn("abcdefghijkl", self.sh(f"cat {path}", said=said).out)
+
+    def test_every_match_is_masked_or_there_is_no_cell(self):
+        def lines(count):
+            return "".join(f"KEY_{n}=real-secret-number-{n:04}\n" for n in range(count))
+        said = settings(["localhost"], network={"tlsTerminate": {}}, credentials={"files": [
+            {"path": "~/conf", "mode": "mask", "extract": "KEY_\\d+=(\\S+)"}]})
+        path = self.file("home/conf", lines(40))
+        ended = self.sh_ok(f"cat {path}", said=said)
+        self.assertEqual(ended.out.count("KEY_"), 40)
+        self.assertNotIn("real-secret", ended.out)
+        self.file("home/conf", lines(1000))
+        self.assertEqual(self.srt("true", said=said).code, 1)
+        self.file("home/conf", "x" * (1 << 20) + "\n" + lines(1))
+        self.assertEqual(self.srt("true", said=said).code, 1)
 
     def test_credential_jwt(self):
         ended = self.srt("true", said=self.masks(maskClaims=["sub"]), env={"TOKEN": "abcdefghijkl"})
@@ -450,6 +514,26 @@ class Tls(SrtTest):
 
     def test_tls_terminate(self):
         self.assertNotIn("test authority", self.issuer())
+
+    def test_tls_clients_find_the_authority(self):
+        """Each by the variable of its own kind; the files that they name are there."""
+        said = settings([f"localhost:{self.port}"],  # node asks for no proxy
+                        network={"tlsTerminate": {"extraCaCertPaths": [self.ca]}})
+        ended = self.sh_ok("for v in SSL_CERT_FILE CURL_CA_BUNDLE REQUESTS_CA_BUNDLE PIP_CERT "
+                           "GIT_SSL_CAINFO NODE_EXTRA_CA_CERTS AWS_CA_BUNDLE CARGO_HTTP_CAINFO "
+                           "DENO_CERT CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE NIX_SSL_CERT_FILE; do "
+                           "eval f=\\$$v; grep -q BEGIN $f || echo $v; done", said=said)
+        self.assertEqual(ended.out, "")
+        url = f"https://localhost:{self.port}/"
+        for words in (["curl", "-sS", url], ["node", "-e", f"require('https').get('{url}', r => "
+                                             "r.on('data', d => process.stdout.write(d)))"],
+                      ["python3", "-c", "import urllib.request as u; "
+                       f"print(u.urlopen('{url}').read().decode(), end='')"]):
+            with self.subTest(program=words[0]):
+                ended = self.srt(*words, said=said)
+                self.assertEqual((ended.code, ended.out), (0, "none"), ended)
+        ended = self.srt("curl", "-sS", url, said=settings([f"localhost:{self.port}"]))
+        self.assertEqual(ended.code, 60, ended)  # without the gateway's, its authority is nobody's
 
     def test_tls_exclude_domains(self):
         self.assertIn("test authority", self.issuer(excludeDomains=["localhost"]))

@@ -1,6 +1,5 @@
 """The names that always stay as they are, and the programs that must work all the same."""
 import os
-import shutil
 import subprocess
 
 from srt_harness import SrtTest, settings
@@ -50,9 +49,55 @@ class Names(SrtTest):
         for name in (".bashrc", ".vscode/x", "sub/.profile", "sub/.mcp.json"):
             self.assertEqual(self.read(os.path.join(self.project, name)), "as it was")
 
-    def test_what_is_deleted_is_not_made_anew(self):
-        self.project_file("sub/.profile", "as it was")
-        self.refused("rm -f sub/.profile; (echo x > sub/.profile) 2>/dev/null && echo made")
+    def test_names_below_are_not_taken_away(self):
+        """srt lays a mount on each that it finds, and on the folders above: EBUSY for all of these."""
+        names = ("sub/.profile", "sub/.vscode/x", "sub/deep/.git/hooks/pre-commit",
+                 "sub/deep/.git/config")
+        for name in names:
+            self.project_file(name, "as it was")
+        self.refused("for n in sub/.profile sub/.vscode/x sub/deep/.git/config "
+                     "sub/deep/.git/hooks/pre-commit; do rm -f $n 2>/dev/null && echo $n; done; "
+                     "rm -rf sub/deep/.git/hooks 2>/dev/null && echo hooks; "
+                     "rm -rf sub 2>/dev/null && echo sub; "
+                     "python3 -c 'import os; os.unlink(\"sub/.profile\")' 2>/dev/null && echo u; "
+                     "mv sub/deep/.git sub/deep/g 2>/dev/null && echo .git")
+        for name in names:
+            self.assertEqual(self.read(os.path.join(self.project, name)), "as it was")
+
+    def test_a_folder_above_them_does_not_move(self):
+        """Another one, with hooks of its own, could take its place."""
+        self.project_file("sub/deep/.git/hooks/pre-commit", "as it was")
+        self.folder("project/evil/deep/.git/hooks")
+        move = ("python3 -c 'import os, sys; os.rename(*sys.argv[1:])' {} {} 2>/dev/null && "
+                "echo {}")
+        exchange = ("python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).renameat2(-100, "
+                    "b\"sub\", -100, b\"evil\", 2))' && echo exchanged")
+        self.refused("; ".join([move.format("sub", "away", "sub"),
+                                move.format("sub/deep", "away", "deep"), exchange,
+                                "mv sub away 2>/dev/null && echo mv"]))
+        self.assertEqual(self.read(os.path.join(self.project, "sub/deep/.git/hooks/pre-commit")),
+                         "as it was")
+        # Folders that hold nothing of the kind move, old or new, and so do files.
+        self.project_file("old/inner/file")
+        self.sh_ok("mv old moved && mv moved/inner . && mkdir new && mv new newer && "
+                   "rm inner/file && rmdir inner moved newer", said=SAID)
+
+    def test_folders_of_npm_are_its_own(self):
+        """Packages carry names of all kinds; as with srt nothing below node_modules is searched."""
+        for name in ("node_modules/p/.vscode/settings.json", "node_modules/p/.gitmodules"):
+            self.project_file(name, "x")
+        self.sh_ok("rm node_modules/p/.gitmodules && mv node_modules/p node_modules/.p-1 && "
+                   "mkdir node_modules/p && echo > node_modules/p/.mcp.json && rm -rf node_modules",
+                   said=SAID)
+        # What is protected can't be brought there.
+        self.project_file("sub/.git/hooks/pre-commit", "as it was")
+        self.refused("mkdir -p node_modules/x; "
+                     "mv sub node_modules/x/ 2>/dev/null && echo in; "
+                     "mv sub node_modules_2 2>/dev/null && echo away")
+        self.assertTrue(os.path.exists(os.path.join(self.project, "sub/.git/hooks/pre-commit")))
+
+    def test_what_the_command_made_itself_it_takes_away(self):
+        self.sh_ok("git init -q own && mv own own2 && rm -rf own2 && echo > f && rm f", said=SAID)
 
     def test_files_of_shells_in_folders_made_later(self):
         names = " ".join(SHELLS)
@@ -116,6 +161,24 @@ class Git(SrtTest):
                 self.assertNotEqual(self.sh("cd source && " + text, said=SAID).code, 0)
 
 
+    def test_other_ways_to_hooks_of_a_repository_that_was_there(self):
+        """Each of these had git outside run a program of the command's choice."""
+        self.folder("project/source/.git/modules/sub/hooks")
+        self.project_file("source/sub/.git", "gitdir: ../.git/modules/sub")
+        self.git("worktree", "add", "-q", "../tree")
+        for text in ("mkdir ../evil && echo ../evil > .git/commondir", "echo x > .git/config.worktree",
+                     "echo x > .git/modules/sub/config", "echo x > .git/modules/sub/hooks/pre-commit",
+                     "echo ../../evil > .git/modules/sub/commondir",
+                     "echo ../../evil > .git/worktrees/tree/commondir",
+                     "rm sub/.git", "mv sub/.git sub/g", "echo gitdir: ../evil > sub/.git",
+                     "echo gitdir: ../evil > x && mv x sub/.git", "truncate -s 0 sub/.git",
+                     "mv sub gone && mkdir -p sub/.git", "rm -f ../tree/.git"):
+            with self.subTest(text=text):
+                self.assertNotEqual(self.sh("cd source && " + text, said=SAID).code, 0)
+        self.sh_ok("cd source && git worktree add -q ../mine && cd ../mine && git commit -q "
+                   "--allow-empty -m x && git submodule --quiet foreach true", said=SAID)
+
+
 class OwnGit(SrtTest):
     """The repository is the current folder itself."""
 
@@ -126,34 +189,3 @@ class OwnGit(SrtTest):
             with self.subTest(text=text):
                 self.assertNotEqual(self.sh(text + " 2>/dev/null", said=SAID).code, 0)
         self.assertTrue(os.path.exists(os.path.join(self.project, ".git/config")))
-
-
-class Programs(SrtTest):
-    """Programs as users run them; each that is installed here."""
-
-    PROGRAMS = {
-        "tmux": ("tmux new-session -d -s s cat && tmux list-sessions | grep -q '^s:' && "
-                 "tmux kill-server && echo inside"),
-        "gpg": ("export GNUPGHOME=$TMPDIR/g && mkdir -m 700 $GNUPGHOME && gpg --batch --quiet "
-                "--passphrase '' --quick-gen-key a@b ed25519 2>/dev/null && echo x | "
-                "gpg --batch --clearsign 2>/dev/null | grep -q BEGIN && echo inside; "
-                "gpgconf --kill all"),
-        "node": "node -e 'console.log(\"inside\")'",
-        "java": "echo 'class T { public static void main(String[] a) { "
-                "System.out.println(\"inside\"); } }' > T.java && java T.java",
-        "zsh": "zsh -c 'cat <<E\ninside\nE'",
-        "git": "git init -q r && git -C r status > /dev/null && echo inside",
-        "make": "printf 'all:\\n\\t@echo inside\\n' > Makefile && make -s",
-        "gcc": "echo 'int main(){return 0;}' > t.c && gcc t.c -o t && ./t && echo inside",
-    }
-
-    def test_each(self):
-        seen = 0
-        for name, text in self.PROGRAMS.items():
-            if not shutil.which(name, path=self.env["PATH"]):
-                continue
-            seen += 1
-            with self.subTest(program=name):
-                ended = self.srt("-c", text, said=SAID)
-                self.assertEqual((ended.code, ended.out), (0, "inside\n"), ended)
-        self.assertGreater(seen, 1)

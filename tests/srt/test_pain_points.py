@@ -1,6 +1,9 @@
 """What users of srt asked for or ran into, by the numbers of the list; those that can't be shown on
 Linux, or in one run of one program, are named in NOT_HERE with the reason."""
+import json
 import os
+import re
+import signal
 import socket
 import subprocess
 import unittest
@@ -10,15 +13,10 @@ from srt_harness import PYTHON, SrtTest, settings
 NOT_HERE = {
     9: "AppArmor's and container runtimes' own rules are of the host: `caisson doctor` tells them",
     10: "Go's TLS on macOS",
-    17: "there is no helper that could be missing",
-    19: "there is no relay process that could spin",
-    24: "profiles are files of settings: policies/ and docs/srt.md",
-    26: "the library's singleton: every run of the binary has settings of its own",
     28: "excludedCommands is of Claude Code, not of srt",
-    30: "no helper is installed anywhere",
+    30: "no helper is installed anywhere; the daemon's socket is one as in 6",
     31: "WSL2's 9p folders",
     33: "an NFS server would be needed",
-    34: "settings are read once, before the command: test_settings_fd",
 }
 
 
@@ -85,7 +83,8 @@ class PainPoints(SrtTest):
         self.assertEqual(self.finish(child).out, "b'raw bytes'\n")
 
     def test_08_agents(self):
-        """A signing agent is a socket of the host that is allowed by its path."""
+        """A signing agent is a socket of the host that is allowed by its path (test_programs has gpg
+        and ssh themselves)."""
         path = self.unix_server(os.path.join(self.home, "S.gpg-agent"))
         program = "import socket; s = socket.socket(1); s.connect('%s'); print(s.recv(9))" % path
         ended = self.python(program, said=settings(network={"allowUnixSockets": ["~/S.gpg-agent"]}))
@@ -137,11 +136,26 @@ class PainPoints(SrtTest):
     def test_16_here_documents(self):
         self.assertEqual(self.srt_ok("-c", "cat <<E\nx\nE").out, "x\n")
 
+    def test_17_nothing_else_has_to_be_installed(self):
+        """Neither bwrap nor socat, rg, node or bash: and the rules hold all the same."""
+        said = self.settings_file(settings())
+        ended = self.srt("-s", said, "/bin/sh", "-c", "echo ran; echo > made",
+                         env={"PATH": "/nowhere"})
+        self.assertEqual((ended.code, ended.out), (2, "ran\n"), ended)
+        self.assertEqual(os.listdir(self.project), [])
+
     def test_18_denied_tmp_leaves_the_network(self):
         port = self.web_server()
         said = settings([f"localhost:{port}"], read=["/tmp/.X11-unix", "/var/tmp"])
         ended = self.srt("curl", "-sS", f"http://localhost:{port}/", said=said)
         self.assertEqual(ended.out, "hello from the host", ended)
+
+    def test_19_a_reader_who_leaves_ends_the_run(self):
+        """Nothing is left that would spin on what nobody reads."""
+        child = self.start_srt("yes")
+        self.assertEqual(child.stdout.readline(), b"y\n")
+        child.stdout.close()
+        self.assertEqual(child.wait(timeout=30), 128 + signal.SIGPIPE)
 
     def test_20_denied_inside_allowed(self):
         self.project_file("a/c/b/secret", "x")
@@ -181,11 +195,33 @@ class PainPoints(SrtTest):
         self.assertEqual(ask(port), "hello from the host")
         self.assertNotEqual(ask(other), "other")
 
+    def test_24_a_profile_that_can_be_taken_as_it_is(self):
+        """docs/srt.md has one; with it a command works and the usual secrets are hidden."""
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/srt.md")
+        with open(page) as text:
+            said = re.search(r"```json\n(.*?)```", text.read(), re.DOTALL).group(1)
+        key = self.file("home/.ssh/id_ed25519", "s3cret")
+        ended = self.sh(f"echo > made; cat made {key}", said=json.loads(said))
+        self.assertEqual(ended.out, "\n", ended)
+
     def test_25_environment_without_secrets(self):
         said = settings(credentials={"envVars": [{"name": "A", "mode": "deny"}]})
         ended = self.sh_ok("env", said=said, env={"A": "s3cret", "B": "kept"})
         self.assertNotIn("s3cret", ended.out)
         self.assertIn("B=kept", ended.out)
+
+    def test_26_each_run_has_settings_of_its_own(self):
+        """At once, from one program."""
+        sayings = [self.settings_file(settings(write=[name]), f"{name}.json") for name in "ab"]
+        for name in "ab":
+            self.folder(f"project/{name}")
+        children = [self.start_srt("-s", said, "sh", "-c", "echo ready; read go; "
+                                   "for n in a b; do (echo > $n/f) 2>/dev/null && echo $n; done",
+                                   stdin=subprocess.PIPE) for said in sayings]
+        for child in children:
+            self.assertEqual(child.stdout.readline(), b"ready\n")
+        told = [child.communicate(b"go\n", timeout=30)[0] for child in children]
+        self.assertEqual(told, [b"a\n", b"b\n"])
 
     def test_27_browsers_can_make_their_namespaces(self):
         said = settings(allowNestedUserNamespaces=True)
@@ -206,6 +242,15 @@ class PainPoints(SrtTest):
         self.assertEqual(child.stdout.readline(), b"ready\n")
         out, _ = child.communicate(b"on\n", timeout=30)
         self.assertEqual(out, b"on\n")
+
+
+    def test_34_the_project_does_not_choose_its_rules(self):
+        """Settings that lie in it are not read, and a command can't write those that are."""
+        self.project_file(".srt-settings.json", json.dumps(settings(write=["/"])))
+        self.assertNotEqual(self.sh("echo > made").code, 0)
+        self.file("home/.srt-settings.json", json.dumps(settings(write=["~"])))
+        self.sh_ok("echo > ~/made; (echo '{}' > ~/.srt-settings.json) 2>/dev/null && exit 1; "
+                   "rm -f ~/.srt-settings.json 2>/dev/null && exit 1; exit 0")
 
 
 class TheList(unittest.TestCase):

@@ -71,6 +71,9 @@ class Network(SrtTest):
     def test_deny_all(self):
         ended = self.srt("curl", "-sS", "http://example.com", said=settings())
         self.assertIn("Connection blocked by network allowlist", ended.out)
+        ended = self.srt("curl", "-v", "https://example.com", said=settings())
+        self.assertEqual(ended.code, 56, ended)
+        self.assertIn("X-Proxy-Error: blocked-by-allowlist", ended.err)
 
     def test_allow_list_with_specific_domain(self):
         port, asked = self.parent_proxy()
@@ -95,6 +98,9 @@ class Network(SrtTest):
         self.assertTrue(asked[0].startswith("CONNECT "), asked)
         ended = self.srt("curl", "-sS", "-m", "5", "https://github.com", said=said)
         self.assertEqual(ended.code, 56, ended)  # never the apex
+        said["network"]["allowedDomains"].append("github.com")
+        ended = self.srt("curl", "-v", "-m", "5", "https://github.com", said=said)
+        self.assertRegex(ended.err, r"HTTP/1.1 200")
 
     def test_raw_tcp_connection(self):
         ended = self.python('import socket; s = socket.socket(); s.settimeout(5)\n'
@@ -146,6 +152,10 @@ class Processes(SrtTest):
     def test_nsenter_escape(self):
         ended = self.srt("nsenter", "--target", "1", "--mount", "--pid", "true")
         self.assertNotEqual(ended.code, 0, ended)
+
+    def test_seccomp_filtering(self):
+        ended = self.sh_ok("grep ^Seccomp: /proc/self/status")
+        self.assertEqual(ended.out.split()[1], "2")  # a filter
 
     def test_environment_of_pid_1(self):
         ended = self.srt("cat", "/proc/1/environ", env={"HOST_SECRET": "visible"})

@@ -101,8 +101,21 @@ Rule open_rule(unsigned flags_argument) {
 
 // Terminal input for the program that reads it next (T41), and line disciplines: drivers without
 // hardware that any process can load onto a pty, and a steady source of kernel bugs (T40).
+// Names that are made by no call that makes names, and copies of whole trees with what is hidden in
+// them: subvolumes and snapshots of btrfs and bcachefs, reflinks of ocfs2. (What clones one open
+// file into another, FICLONE, has btrfs' letter too and stays.)
+constexpr uint32_t kBtrfsSnapshot = 0x50009401, kBtrfsSubvolume = 0x5000940e,
+                   kBtrfsDestroy = 0x5000940f, kBtrfsSnapshot2 = 0x50009417,
+                   kBtrfsSubvolume2 = 0x50009418, kBtrfsDestroy2 = 0x5000943f,
+                   kBcachefsSubvolume = 0x4020bc10, kBcachefsDestroy = 0x4020bc11,
+                   kOcfs2Reflink = 0x40186f04;
+
 Rule ioctl_rule() {
-  return allow_unless(is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCSETD}), fail(EPERM));
+  return allow_unless(
+      is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCSETD, kBtrfsSnapshot, kBtrfsSubvolume, kBtrfsDestroy,
+                    kBtrfsSnapshot2, kBtrfsSubvolume2, kBtrfsDestroy2, kBcachefsSubvolume,
+                    kBcachefsDestroy, kOcfs2Reflink}),
+      fail(EPERM));
 }
 
 // Real time is refused by RLIMIT_RTPRIO as well (T63).
@@ -372,12 +385,14 @@ static Rule asking_open_rule(unsigned flags_argument, bool and_reads) {
   return rule;
 }
 
-std::vector<Group> names_groups(bool and_reads) {
+std::vector<Group> names_groups(Asking which) {
+  bool and_reads = which == Asking::kNamesAndReads;
+  Verdict removing = which == Asking::kNames ? kAllow : kAsk;
   constexpr uint32_t kRemoveFolder = 0x200;  // AT_REMOVEDIR
   ArgumentTest stays_connected = masked_is_one_of(1, kSocketType, {SOCK_STREAM, SOCK_SEQPACKET});
   Rule sockets = socket_rule();
   sockets.cases.front().tests.push_back(stays_connected);
-  sockets.cases.insert(sockets.cases.begin() + 1, {{is_one_of(0, {AF_UNIX})}, fail(EACCES)});
+  sockets.cases.insert(sockets.cases.begin() + 1, {{is_one_of(0, {AF_UNIX})}, kAsk});
   return {
       {"opening (path, flags, mode)", asking_open_rule(1, and_reads), "open"},
       {"opening (folder, path, flags, mode)", asking_open_rule(2, and_reads), "openat"},
@@ -386,13 +401,16 @@ std::vector<Group> names_groups(bool and_reads) {
       {"special files (folder, path, mode)", asking(mknod_rule(2)), "mknodat"},
       {"names", always(kAsk),
        "mkdir mkdirat link linkat symlink symlinkat rename renameat renameat2 rmdir truncate"},
-      {"removal", {{{{has_any_bit(2, kRemoveFolder)}, kAsk}}, kAllow}, "unlinkat"},
+      {"removal", {{{{has_any_bit(2, kRemoveFolder)}, kAsk}}, removing}, "unlinkat"},
+      {"removal of a file", always(removing), "unlink"},
       // Its answer depends on nothing; the warden has to know that there is another one.
       {"the mask of new files", always(kAsk), "umask"},
       // A socket file of the host is within sight there. Datagrams carry an address with each, so
       // that kind of socket could not be judged once and for all.
       {"new sockets", sockets, "socket"},
-      {"socket pairs", allow_if({is_one_of(0, {AF_UNIX}), stays_connected}, fail(EACCES)),
+      {"socket pairs",
+       {{{{is_one_of(0, {AF_UNIX}), stays_connected}, kAllow}, {{is_one_of(0, {AF_UNIX})}, kAsk}},
+        fail(EAFNOSUPPORT)},
        "socketpair"},
       {"ways to a socket", always(kAsk), "connect"},
   };
@@ -405,13 +423,19 @@ std::vector<Group> warden_groups() {
       {"notifications",
        allow_if({is_one_of(1, {0xc0502100, 0xc0182101, 0x40082102, 0x40182103})}, fail(EPERM)),
        "ioctl"},
-      {"the caller", always(kAllow), "process_vm_readv pidfd_open pidfd_getfd capset"},
+      {"whether anybody is left", always(kAllow), "ppoll"},
+      {"the caller", always(kAllow),
+       "process_vm_readv process_vm_writev pidfd_open pidfd_getfd capset"},
       {"files", always(kAllow),
        "openat openat2 readlinkat newfstatat statx fstatfs read close fcntl ftruncate mkdirat "
        "mknodat symlinkat linkat renameat2 umask"},
-      {"folders", allow_if({has_any_bit(2, 0x200)}, fail(EPERM)), "unlinkat"},
-      {"asking for sockets", allow_if({is_one_of(0, {AF_NETLINK}), is_one_of(2, {4})}, fail(EPERM)),
+      {"removal", always(kAllow), "unlinkat getdents64"},
+      {"asking for sockets, and those that it hands out",
+       {{{{is_one_of(0, {AF_NETLINK}), is_one_of(2, {4})}, kAllow},
+         {{is_one_of(0, {AF_UNIX})}, kAllow}},
+        fail(EPERM)},
        "socket"},
+      {"pairs that it hands out", allow_if({is_one_of(0, {AF_UNIX})}, fail(EPERM)), "socketpair"},
       {"sockets", always(kAllow), "connect sendto recvfrom"},
       {"threads",
        allow_if({masked_is_one_of(0, kNewNamespaces | CLONE_THREAD | CLONE_VM,
@@ -419,9 +443,56 @@ std::vector<Group> warden_groups() {
                 fail(EPERM)),
        "clone"},
       {"itself", always(kAllow),
-       "getpid gettid tgkill set_tid_address exit exit_group rt_sigreturn restart_syscall "
-       "clock_gettime "
-       "clock_nanosleep"},
+       "getpid gettid tgkill set_tid_address exit exit_group rt_sigreturn restart_syscall futex "
+       "clock_gettime clock_nanosleep"},
+  };
+}
+
+// Our own code, which parses what clients and cells send. Files are its state folder's alone, by
+// Landlock; links and special files are none of it. New programs are its launcher's work.
+std::vector<Group> server_groups() {
+  return {
+      {"waiting", always(kAllow),
+       "epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 poll ppoll eventfd2 "
+       "timerfd_create timerfd_settime restart_syscall clock_nanosleep"},
+      {"moving bytes", always(kAllow),
+       "read write readv writev pread64 pwrite64 recvfrom sendto recvmsg sendmsg pipe2 lseek "
+       "sendfile close shutdown"},
+      {"socket pairs",
+       allow_if({is_one_of(0, {AF_UNIX}),
+                 masked_is_one_of(1, kSocketType, {SOCK_STREAM, SOCK_SEQPACKET})},
+                fail(EPERM)),
+       "socketpair"},
+      {"facts of sockets", always(kAllow), "getsockname getpeername getsockopt setsockopt"},
+      {"flags of descriptors",
+       allow_if({is_one_of(1, {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_SETPIPE_SZ, F_GETPIPE_SZ,
+                               F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GET_SEALS})},
+                fail(EPERM)),
+       "fcntl"},
+      {"readiness of descriptors", allow_if({is_one_of(1, {FIONREAD, FIONBIO})}, fail(EPERM)),
+       "ioctl"},
+      {"looking at files", always(kAllow),
+       "stat fstat lstat newfstatat statx access faccessat faccessat2 getdents64"},
+      {"opening (path, flags, mode)", open_rule(1), "open"},
+      {"opening (folder, path, flags, mode)", open_rule(2), "openat"},
+      {"files of its own", always(kAllow),
+       "mkdir mkdirat unlink unlinkat rmdir rename renameat renameat2 ftruncate flock fsync "
+       "fdatasync"},
+      {"times of an open file", allow_if({is_one_of(1, {0}), upper_half_is_zero(1)}, fail(EPERM)),
+       "utimensat"},
+      {"plain memory", {{{{has_any_bit(2, PROT_EXEC)}, fail(EPERM)}}, kAllow}, "mmap mprotect"},
+      {"memory given back", always(kAllow), "munmap mremap madvise brk"},
+      {"memory to hand over", always(kAllow), "memfd_create"},
+      // Only a thread of its own: one that closes what a cell has sent (session/foreign_fd.h).
+      {"threads",
+       allow_if({masked_is_one_of(0, kNewNamespaces | CLONE_THREAD | CLONE_VM,
+                                  {CLONE_THREAD | CLONE_VM})},
+                fail(EPERM)),
+       "clone"},
+      {"itself", always(kAllow),
+       "exit exit_group set_tid_address getpid gettid getuid geteuid futex getrandom clock_gettime "
+       "gettimeofday "
+       "sched_yield rt_sigreturn rt_sigprocmask rt_sigaction"},
   };
 }
 
@@ -430,7 +501,8 @@ Verdict unlisted_verdict(FilterName filter) {
   // own code: a call outside its list is somebody else's.
   if (filter == FilterName::kInit || filter == FilterName::kWarden) return kKill;
   // A library that looks for a file learns that there is none for it.
-  return fail(filter == FilterName::kGateway ? EPERM : ENOSYS);
+  bool is_ours = filter == FilterName::kGateway || filter == FilterName::kServer;
+  return fail(is_ours ? EPERM : ENOSYS);
 }
 
 std::vector<KnownNumber> newer_calls(Arch arch) {

@@ -15,11 +15,13 @@ std::vector<Group> standard_groups();
 std::vector<Group> nested_groups();
 std::vector<Group> no_sockets_groups();
 std::vector<Group> notify_exec_groups();
-std::vector<Group> names_groups(bool and_reads);
+enum class Asking { kNames, kNamesAndRemovals, kNamesAndReads };
+std::vector<Group> names_groups(Asking which);
 
 std::vector<Group> init_groups();
 std::vector<Group> gateway_groups();
 std::vector<Group> warden_groups();
+std::vector<Group> server_groups();
 
 // The verdict for a call that no group names.
 Verdict unlisted_verdict(FilterName filter);

@@ -20,8 +20,10 @@ constexpr Named kFilters[] = {{FilterName::kStandard, "kStandard"},
                               {FilterName::kInit, "kInit"},
                               {FilterName::kGateway, "kGateway"},
                               {FilterName::kNames, "kNames"},
+                              {FilterName::kNamesAndRemovals, "kNamesAndRemovals"},
                               {FilterName::kNamesAndReads, "kNamesAndReads"},
-                              {FilterName::kWarden, "kWarden"}};
+                              {FilterName::kWarden, "kWarden"},
+                              {FilterName::kServer, "kServer"}};
 
 std::string array_text(const std::string& name, const std::vector<sock_filter>& code) {
   std::string text = fmt::format("\n// {} instructions\ninline constexpr sock_filter {}[] = {{\n",
@@ -41,7 +43,7 @@ Result<std::string> header_text(Arch arch, const char* arch_name) {
     std::string name = one.constant, with_notify = name;
     text += array_text(name, compile(TRY(make_table(arch, one.filter, false))));
     if (one.filter != FilterName::kInit && one.filter != FilterName::kGateway &&
-        one.filter != FilterName::kWarden) {
+        one.filter != FilterName::kWarden && one.filter != FilterName::kServer) {
       with_notify += "NotifyExec";
       text += array_text(with_notify, compile(TRY(make_table(arch, one.filter, true))));
     }

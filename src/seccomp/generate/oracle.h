@@ -87,8 +87,10 @@ inline seccomp_data call_data(Arch arch, uint32_t number, const Arguments& argum
 }
 
 constexpr Arch kArchs[] = {Arch::kX86_64, Arch::kArm64};
-constexpr FilterName kFilterNames[] = {
-    FilterName::kStandard, FilterName::kNested, FilterName::kNoSockets,     FilterName::kInit,
-    FilterName::kGateway,  FilterName::kNames,  FilterName::kNamesAndReads, FilterName::kWarden};
+constexpr FilterName kFilterNames[] = {FilterName::kStandard,         FilterName::kNested,
+                                       FilterName::kNoSockets,        FilterName::kInit,
+                                       FilterName::kGateway,          FilterName::kNames,
+                                       FilterName::kNamesAndRemovals, FilterName::kNamesAndReads,
+                                       FilterName::kWarden,           FilterName::kServer};
 
 }  // namespace caisson

@@ -65,13 +65,20 @@ Result<Table> make_table(Arch arch, FilterName filter, bool notify_exec) {
     TRY(put_in(table, gateway_groups()));
     return table;
   }
+  if (filter == FilterName::kServer) {
+    TRY(put_in(table, server_groups()));
+    return table;
+  }
   if (filter == FilterName::kWarden) {
     TRY(put_in(table, warden_groups()));
     return table;
   }
   TRY(put_in(table, standard_groups()));
-  if (filter == FilterName::kNames) TRY(put_in(table, names_groups(false)));
-  if (filter == FilterName::kNamesAndReads) TRY(put_in(table, names_groups(true)));
+  if (filter == FilterName::kNames) TRY(put_in(table, names_groups(Asking::kNames)));
+  if (filter == FilterName::kNamesAndRemovals)
+    TRY(put_in(table, names_groups(Asking::kNamesAndRemovals)));
+  if (filter == FilterName::kNamesAndReads)
+    TRY(put_in(table, names_groups(Asking::kNamesAndReads)));
   if (filter == FilterName::kNested) TRY(put_in(table, nested_groups()));
   if (filter == FilterName::kNoSockets) TRY(put_in(table, no_sockets_groups()));
   if (notify_exec) TRY(put_in(table, notify_exec_groups()));
