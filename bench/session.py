@@ -2,8 +2,10 @@
 """Times of sessions, one JSON line a case: `bench/session.py CAISSON DRIVER [ROUNDS]`.
 
 CAISSON and DRIVER (tests/sessions/driver.cpp) should be release builds; the numbers are what a
-program with a SessionHost in it sees, without HTTP.
+program with a SessionHost in it sees, without HTTP. With CAISSON_SCIENCE, or with what
+tools/make-science has made, sessions with numpy, pandas and matplotlib loaded are measured too.
 """
+import ctypes
 import json
 import os
 import shutil
@@ -16,6 +18,11 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests",
                                 "sessions"))
 import harness  # noqa: E402
+
+KCMP, KCMP_VM = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1
+SCIENCE = os.environ.get("CAISSON_SCIENCE") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "..", "build", "science", "bin", "python3")
+STACK = {"python": os.path.normpath(SCIENCE), "preload": ["numpy", "pandas", "matplotlib.pyplot"]}
 
 
 def report(case, values, unit="ms", **more):
@@ -31,17 +38,17 @@ def wall(host, do, *words, **order):
     return host.wall_ms, answer
 
 
-def new_sessions(host, rounds):
+def new_sessions(host, rounds, case="new session to first result", **spec):
     """From the order to the first result, one after the other, with the reserve refilled between."""
     times, cells = [], set()
     for i in range(rounds):
-        created, info = wall(host, "create", "n%d" % i)
+        created, info = wall(host, "create", "n%d" % i, **spec)
         ran, _ = wall(host, "exec", "n%d" % i, code="1+1")
         cells.add(info["cell"])
         times.append(created + ran)
         host.ask("end", "n%d" % i)
         time.sleep(0.1)
-    report("new session to first result", times, cell=sorted(cells))
+    report(case, times, cell=sorted(cells))
 
 
 def round_trips(host, rounds):
@@ -90,16 +97,30 @@ def private_kilobytes(pid):
     return total
 
 
-def memory(host, count):
+def same_memory(one, two):
+    """kcmp(2): the sweeper of a cgroup is a process in the memory of the one that made it, which would
+    be counted again with each session."""
+    return ctypes.CDLL(None).syscall(KCMP, one, two, KCMP_VM, 0, 0) == 0
+
+
+def private_in_all(host):
+    apart = [host.process.pid]
+    for pid in harness.descendants(host.process.pid):
+        if not any(same_memory(pid, other) for other in apart):
+            apart.append(pid)
+    return sum(private_kilobytes(pid) for pid in apart[1:])
+
+
+def memory(host, count, case="private memory of an idle session", **spec):
     """Private memory of idle sessions: keeper, interpreter and the checkpoint it has."""
-    before = sum(private_kilobytes(pid) for pid in harness.descendants(host.process.pid))
+    before = private_in_all(host)
     begin = time.monotonic()
     for i in range(count):
-        host.session("m%d" % i).exec("x = %d" % i)
+        host.session("m%d" % i, **spec).exec("x = %d" % i)
     elapsed = time.monotonic() - begin
-    after = sum(private_kilobytes(pid) for pid in harness.descendants(host.process.pid))
-    report("private memory of an idle session", [(after - before) / 1024 / count], unit="MB",
-           sessions=count, seconds=round(elapsed, 2))
+    after = private_in_all(host)
+    report(case, [(after - before) / 1024 / count], unit="MB", sessions=count,
+           seconds=round(elapsed, 2))
     for i in range(count):
         host.ask("end", "m%d" % i)
 
@@ -118,6 +139,11 @@ def main():
         checkpoints(host, max(5, rounds // 5), 500)
         bulk(host, max(3, rounds // 5))
         memory(host, rounds)
+        if os.access(STACK["python"], os.X_OK):
+            host.session("science", **STACK)
+            time.sleep(1)
+            new_sessions(host, rounds, "new scientific session to first result", **STACK)
+            memory(host, rounds, "private memory of an idle scientific session", **STACK)
     finally:
         host.close()
         shutil.rmtree(top, ignore_errors=True)

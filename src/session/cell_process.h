@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "session/channel.h"
 #include "session/event.h"
+#include "session/session.h"
 
 namespace caisson::session {
 
@@ -24,6 +25,8 @@ class Hold {
   virtual std::string last_words() const = 0;
   // Until it has ended, or the time is over.
   virtual Task<> ended(std::chrono::milliseconds patience) = 0;
+  // What the network and the rules for files refused since this was asked last, where that is told.
+  virtual std::vector<Refusal> take_refusals() { return {}; }
 };
 
 struct CellStart {
@@ -46,6 +49,7 @@ class CellProcess final : public Hold, public std::enable_shared_from_this<CellP
   // What it said on stderr, as it is, or how it ended; its first and its last words only.
   std::string last_words() const override;
   Task<> ended(std::chrono::milliseconds patience) override;
+  std::vector<Refusal> take_refusals() override;
 
  private:
   void watch_end();
@@ -58,6 +62,8 @@ class CellProcess final : public Hold, public std::enable_shared_from_this<CellP
   int status_ = 0;
   LoopDescriptor pidfd_, errors_;
   std::string said_;
+  UniqueFd refusals_;         // lines of JSON; what doesn't fit into the pipe is left out by exec
+  std::string part_of_line_;  // of them
   std::vector<Event*> waiting_;
 };
 

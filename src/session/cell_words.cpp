@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 #include <fmt/format.h>
 
+#include "base/sha256.h"
 #include "base/text.h"
 
 namespace caisson::session {
@@ -12,10 +14,28 @@ namespace caisson::session {
 namespace {
 
 constexpr size_t kMostName = 64;
+// Open files of the code in a session, and how many times as many its keeper has. Descriptors under
+// way in sockets are counted for each user and held against the limit of who sends (unix(7),
+// ETOOMANYREFS): code that fills it up to its own limit must leave room for the keepers of all.
+constexpr uint64_t kFiles = 1024, kKeeperShare = 4, kMostFiles = 1048576;
+
 bool is_identifier_path(std::string_view text) {
   return !text.empty() && text.size() <= 200 && std::ranges::all_of(text, [](unsigned char c) {
     return std::isalnum(c) || c == '_' || c == '.' || c >= 0x80;
   });
+}
+
+// The interpreter takes its part back (py/hardening.py).
+std::vector<std::string> with_files_for_keeper(std::vector<std::string> words) {
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    uint64_t files = 0;
+    const std::string& text = words[i + 1];
+    auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), files);
+    if (words[i] == "--files" && failed == std::errc{} && end == text.data() + text.size() &&
+        files > kFiles && files <= kMostFiles)
+      words[i + 1] = fmt::format("{}", std::min(files * kKeeperShare, kMostFiles));
+  }
+  return words;
 }
 
 }  // namespace
@@ -47,6 +67,17 @@ Result<void> check_spec(const SessionSpec& spec) {
   return {};
 }
 
+std::vector<std::string> zygote_words(const SessionSpec& spec) {
+  std::vector<std::string> words{"zygote", "3"};
+  words.insert(words.end(), spec.preload.begin(), spec.preload.end());
+  if (spec.ipython) words.push_back("+ipython");  // its shell, where there is one
+  return words;
+}
+
+std::string zygote_key(const SessionSpec& spec) {
+  return sha256_hex(spec.python + "\n" + join(zygote_words(spec), " ")).substr(0, 16);
+}
+
 std::vector<std::string> cell_words(const SessionSpec& spec, const std::string& workspace,
                                     const std::vector<std::string>& kernel_words) {
   std::vector<std::string> words{
@@ -54,9 +85,11 @@ std::vector<std::string> cell_words(const SessionSpec& spec, const std::string& 
       "--cpu",     fmt::format("{}.{:03}", spec.cpu_millis / 1000, spec.cpu_millis % 1000),
       "--pids",    fmt::format("{}", spec.pids),
       "--timeout", "none",  // the host has a clock for every call
+      "--files",   fmt::format("{}", kFiles * kKeeperShare),
       "--env",     "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
   if (!workspace.empty()) words.insert(words.end(), {"--workspace", workspace});
-  words.insert(words.end(), spec.policy_words.begin(), spec.policy_words.end());
+  std::vector<std::string> policy = with_files_for_keeper(spec.policy_words);
+  words.insert(words.end(), policy.begin(), policy.end());
   words.insert(words.end(),
                {"--", spec.python.empty() ? "python3" : spec.python, "-I", "/proc/self/fd/4"});
   words.insert(words.end(), kernel_words.begin(), kernel_words.end());

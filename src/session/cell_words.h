@@ -13,6 +13,11 @@ namespace caisson::session {
 Result<void> check_name(std::string_view name);
 Result<void> check_spec(const SessionSpec&);
 
+// What a zygote is told: the modules that it loads ahead.
+std::vector<std::string> zygote_words(const SessionSpec&);
+// Sessions of the same key have the same zygote.
+std::string zygote_key(const SessionSpec&);
+
 // `kernel_words`: what follows `python3 -I /proc/self/fd/4`. A Python in a home folder (virtualenv,
 // pyenv, conda, uv) is made visible by exec itself, as for any command.
 std::vector<std::string> cell_words(const SessionSpec&, const std::string& workspace,

@@ -30,6 +30,18 @@ TEST(CellWords, LimitsComeFromTheSpecAndThePolicysWordsAfter) {
       << line;
 }
 
+TEST(CellWords, AKeeperMayOpenMoreFilesThanTheCodeThatItKeeps) {
+  SessionSpec spec;
+  auto line = [&spec] { return join(cell_words(spec, "", {"keeper", "3"}), " "); };
+  EXPECT_NE(line().find("--files 4096 "), std::string::npos) << line();
+  spec.policy_words = {"--files", "2000"};
+  EXPECT_NE(line().find("--files 8000 -- "), std::string::npos) << line();
+  spec.policy_words = {"--files", "100"};  // fewer than is usual: then for both
+  EXPECT_NE(line().find("--files 100 -- "), std::string::npos) << line();
+  spec.policy_words = {"--files", "9999999999"};  // for the policy to refuse
+  EXPECT_NE(line().find("--files 9999999999 -- "), std::string::npos) << line();
+}
+
 TEST(CellWords, NothingOfTheSpecBecomesAnOptionOfItsOwn) {
   SessionSpec spec;
   spec.name = "a";

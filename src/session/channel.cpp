@@ -14,8 +14,10 @@ namespace {
 constexpr size_t kMostOutgoing = 64u << 20;  // to a keeper that doesn't read
 constexpr size_t kReadBytes = 64 * 1024;
 
-std::vector<UniqueFd> descriptors_of(msghdr& header) {
-  std::vector<UniqueFd> found;
+}  // namespace
+
+std::vector<ForeignFd> take_descriptors(msghdr& header) {
+  std::vector<ForeignFd> found;
   for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -28,7 +30,15 @@ std::vector<UniqueFd> descriptors_of(msghdr& header) {
   return found;
 }
 
-}  // namespace
+void put_descriptors(msghdr& header, char* space, std::span<const int> descriptors) {
+  header.msg_control = space;
+  header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+  cmsghdr* part = CMSG_FIRSTHDR(&header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  ::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
+}
 
 Result<SocketPair> make_control_sockets() {
   int fds[2];
@@ -69,7 +79,7 @@ void Channel::read_some() {
 bool Channel::receive_once() {
   if (!open()) return false;
   char bytes[kReadBytes];
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostFrameDescriptors * sizeof(int))];
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostInOneMessage * sizeof(int))];
   iovec data{bytes, sizeof bytes};
   msghdr header{};
   header.msg_iov = &data;
@@ -82,8 +92,9 @@ bool Channel::receive_once() {
     return false;
   }
   if (got <= 0) return end("the session's processes are gone"), false;
-  std::vector<UniqueFd> descriptors = descriptors_of(header);
-  if (header.msg_flags & MSG_CTRUNC) return end("the session sent too many descriptors"), false;
+  std::vector<ForeignFd> descriptors = take_descriptors(header);
+  if (header.msg_flags & MSG_CTRUNC || descriptors.size() > kMostFrameDescriptors)
+    return end("the session sent too many descriptors"), false;
   Result<void> fed = reader_.feed({bytes, static_cast<size_t>(got)}, std::move(descriptors));
   if (!fed) return end(fed.error().what), false;
   while (open()) {
@@ -103,8 +114,9 @@ Result<void> Channel::send(FrameType type, uint32_t request, std::string_view he
   bool spill = head.size() + body.size() > kMostBody;
   std::string whole(head);
   if (spill) {
-    UniqueFd sealed = TRY(sealed_memfd("caisson-frame", body));
-    descriptors.insert(descriptors.begin(), std::move(sealed));
+    UniqueFd lent = TRY(lent_memfd("caisson-frame", body));
+    descriptors.emplace(descriptors.begin(), ::fcntl(lent.get(), F_DUPFD_CLOEXEC, 3));
+    lent_.push_back(std::move(lent));
   } else {
     whole += body;
   }
@@ -129,19 +141,9 @@ bool Channel::write_some() {
     msghdr header{};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
-    if (!next.descriptors.empty()) {
-      size_t size = next.descriptors.size() * sizeof(int);
-      header.msg_control = space;
-      header.msg_controllen = CMSG_SPACE(size);
-      cmsghdr* part = CMSG_FIRSTHDR(&header);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(size);
-      for (size_t i = 0; i < next.descriptors.size(); ++i) {
-        int fd = next.descriptors[i].get();
-        ::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
-      }
-    }
+    std::vector<int> fds;
+    for (const UniqueFd& one : next.descriptors) fds.push_back(one.get());
+    if (!fds.empty()) put_descriptors(header, space, fds);
     ssize_t sent = ::sendmsg(socket_.native_handle(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return false;
@@ -167,10 +169,15 @@ void Channel::wait_writable() {
                      });
 }
 
+void Channel::take_back_bodies() {
+  for (const UniqueFd& one : lent_) take_back(one);
+  lent_.clear();
+}
+
 void Channel::close() {
+  take_back_bodies();
   outgoing_.clear();
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  if (socket_.is_open()) close_socket(UniqueFd(socket_.release()));
 }
 
 void Channel::end(std::string why) {

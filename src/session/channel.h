@@ -1,9 +1,12 @@
 // Channel: frames over a control socket, both ways, without ever blocking the loop.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +24,10 @@ struct SocketPair {
 };
 Result<SocketPair> make_control_sockets();
 
+// SCM_RIGHTS of a message, both ways. `space` has room for kMostFrameDescriptors.
+void put_descriptors(msghdr&, char* space, std::span<const int> descriptors);
+std::vector<ForeignFd> take_descriptors(msghdr&);
+
 // Who hears what comes.
 class ChannelListener {
  public:
@@ -37,6 +44,8 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // stays in the frame then.
   Result<void> send(FrameType, uint32_t request, std::string_view head, std::string_view body,
                     std::vector<UniqueFd> descriptors);
+  // The spilled bodies of what was sent so far, when the other side is done with them.
+  void take_back_bodies();
   void close();
   bool open() const { return socket_.is_open(); }
 
@@ -57,6 +66,7 @@ class Channel : public std::enable_shared_from_this<Channel> {
   FrameReader reader_;
   std::deque<Outgoing> outgoing_;
   size_t outgoing_bytes_ = 0;
+  std::vector<UniqueFd> lent_;
   bool waiting_to_write_ = false;
   std::weak_ptr<ChannelListener> listener_;
 };

@@ -27,6 +27,7 @@ class Event {
     timer_.cancel();
   }
   bool happened() const { return happened_; }
+  SteadyClock::time_point deadline() const { return deadline_; }
   void move_deadline(SteadyClock::time_point to) {
     deadline_ = to;
     timer_.cancel();

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
+
 namespace caisson::session {
 
 namespace {
@@ -28,10 +30,21 @@ Error broken(std::string_view how) {
   return Error::plain(fmt::format("the session broke its protocol: {}", how));
 }
 
+Result<void> fill(const UniqueFd& fd, std::string_view bytes) {
+  if (!fd) return Error::system("make a memfd");
+  while (!bytes.empty()) {
+    ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Error::system("fill a memfd");
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
 bool is_ours_to_hear(Speaker speaker, uint8_t type) {
   if (speaker == Speaker::kZygote) return type == static_cast<uint8_t>(FrameType::kSpawned);
   return type >= static_cast<uint8_t>(FrameType::kHello) &&
-         type <= static_cast<uint8_t>(FrameType::kConfined);
+         type <= static_cast<uint8_t>(FrameType::kWay);
 }
 
 }  // namespace
@@ -55,7 +68,7 @@ std::string encode_frame(FrameType type, bool spilled, uint32_t request, std::st
   return out;
 }
 
-Result<void> FrameReader::feed(std::string_view bytes, std::vector<UniqueFd> descriptors) {
+Result<void> FrameReader::feed(std::string_view bytes, std::vector<ForeignFd> descriptors) {
   if (at_ == buffer_.size()) {
     buffer_.clear();
     at_ = 0;
@@ -64,7 +77,7 @@ Result<void> FrameReader::feed(std::string_view bytes, std::vector<UniqueFd> des
     at_ = 0;
   }
   buffer_ += bytes;
-  for (UniqueFd& fd : descriptors) descriptors_.push_back(std::move(fd));
+  for (ForeignFd& fd : descriptors) descriptors_.push_back(std::move(fd));
   if (descriptors_.size() > kMostWaitingDescriptors)
     return broken("descriptors that belong to no frame");
   return {};
@@ -93,22 +106,25 @@ Result<std::optional<Frame>> FrameReader::next() {
 
 Result<UniqueFd> sealed_memfd(const char* name, std::string_view bytes) {
   UniqueFd fd{::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-  if (!fd) return Error::system("make a memfd");
-  while (!bytes.empty()) {
-    ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Error::system("fill a memfd");
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
+  TRY(fill(fd, bytes));
   if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return Error::system("seal a memfd");
   return fd;
 }
 
-Result<std::string> read_sealed(int fd, size_t most) {
-  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-  // EINVAL for whatever is no memfd: a pipe or a device would be waited for.
-  int seals = ::fcntl(fd, F_GET_SEALS);
-  if (seals < 0 || (seals & kNeeded) != kNeeded) return broken("a body that is not sealed");
+Result<UniqueFd> lent_memfd(const char* name, std::string_view bytes) {
+  UniqueFd fd{::memfd_create(name, MFD_CLOEXEC)};
+  TRY(fill(fd, bytes));
+  return fd;
+}
+
+void take_back(const UniqueFd& lent) {
+  if (lent && control_enabled("session-lent-memory")) (void)!::ftruncate(lent.get(), 0);
+}
+
+Result<std::string> read_sealed(const ForeignFd& from, size_t most) {
+  // A pipe or a device would be waited for.
+  if (!from.is_sealed_memory()) return broken("a body that is not sealed");
+  int fd = from.get();
   struct stat info;
   if (::fstat(fd, &info) != 0) return Error::system("look at a spilled body");
   if (info.st_size < 0 || static_cast<uint64_t>(info.st_size) > most)

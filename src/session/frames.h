@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "session/foreign_fd.h"
 
 namespace caisson::session {
 
@@ -32,6 +33,9 @@ enum class FrameType : uint8_t {
   kUnsave,
   kHostReply,
   kEnd,
+  kStop,
+  kHeard,
+  kNonces,
   kHello = 65,
   kResult,
   kEnded,
@@ -40,14 +44,17 @@ enum class FrameType : uint8_t {
   kRefused,
   kNote,
   kConfined,
+  kLive,
+  kWay,
   kSpawned = 2,  // of a zygote
 };
 
 // Who is at the other end: each may say its own words only.
 enum class Speaker { kKeeper, kZygote };
 
-constexpr size_t kMostBody = 1 << 20;        // of a frame; more is spilled into a memfd
-constexpr size_t kMostSpilled = 160u << 20;  // that we read of what a cell spilled
+constexpr size_t kMostBody = 1 << 20;  // of a frame; more is spilled into a memfd
+constexpr size_t kMostSpilled = 64u
+                                << 20;  // that we read of what a cell spilled, unless more is asked
 constexpr size_t kMostFrameDescriptors = 8;
 constexpr uint8_t kSpilledBit = 0x80;
 constexpr size_t kHeaderBytes = 9;
@@ -59,7 +66,7 @@ struct Frame {
   FrameType type;
   uint32_t request = 0;
   std::string body;
-  UniqueFd spilled;  // the rest of the body is in it; nobody has looked at it yet
+  ForeignFd spilled;  // the rest of the body is in it; nobody has looked at it yet
 };
 
 // What stands before the body of a call.
@@ -74,7 +81,7 @@ class FrameReader {
  public:
   explicit FrameReader(Speaker speaker = Speaker::kKeeper) : speaker_(speaker) {}
   // Bytes and descriptors as recvmsg(2) gave them, in order.
-  Result<void> feed(std::string_view bytes, std::vector<UniqueFd> descriptors);
+  Result<void> feed(std::string_view bytes, std::vector<ForeignFd> descriptors);
   // The next whole frame; none: more bytes are needed.
   Result<std::optional<Frame>> next();
 
@@ -82,13 +89,17 @@ class FrameReader {
   Speaker speaker_;
   std::string buffer_;
   size_t at_ = 0;
-  std::deque<UniqueFd> descriptors_;
+  std::deque<ForeignFd> descriptors_;
 };
 
 // A memfd with these bytes that nobody can change any more.
 Result<UniqueFd> sealed_memfd(const char* name, std::string_view bytes);
+// One for a cell to read while a call runs. Its pages are counted as the host's, so that whatever
+// the cell keeps of it has to be empty when the call is over: no seals, and none can be added.
+Result<UniqueFd> lent_memfd(const char* name, std::string_view bytes);
+void take_back(const UniqueFd& lent);
 // The bytes of a descriptor that a cell sent: only a sealed memfd, at most `most`; read, never
 // mapped, for a mapping of a file that is truncated kills its reader.
-Result<std::string> read_sealed(int fd, size_t most);
+Result<std::string> read_sealed(const ForeignFd&, size_t most);
 
 }  // namespace caisson::session

@@ -1,7 +1,10 @@
 // Functions of the host, called from inside. Their arguments are user code's words; how many calls
 // there may be is the host's.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/text.h"
 #include "session/lane.h"
 
@@ -12,6 +15,9 @@ namespace json = boost::json;
 namespace {
 
 constexpr uint32_t kMostUnanswered = 64;
+// As py/hostcalls.py has it, for one call; and for all that one exec makes.
+constexpr size_t kMostCallBytes = 64u << 20, kMostCallValues = 4'200'000;
+constexpr uint64_t kMostExecBytes = 256u << 20;
 constexpr size_t kMostBatch = 10000;
 constexpr size_t kBatchWorkers = 16;  // of one batch at the same time
 
@@ -23,6 +29,10 @@ const HostFunction* find_function(const std::vector<HostFunction>& all, std::str
 
 json::object arguments_of(json::value args, json::object kwargs) {
   return {{"args", std::move(args)}, {"kwargs", std::move(kwargs)}};
+}
+
+std::string no_calls_left(uint32_t budget) {
+  return fmt::format("the budget of {} host calls in one exec is spent", budget);
 }
 
 // One batch: workers take the next item until none is left; the first failure is the answer.
@@ -51,27 +61,46 @@ Task<> work_on(std::shared_ptr<Batch> batch, HostFunction function, json::object
 }  // namespace
 
 Result<json::object> Lane::accept_host_call(Frame frame) {
-  if (frame.spilled) frame.body += TRY(read_sealed(frame.spilled.get(), kMostSpilled));
-  json::object call = TRY(parse_object(frame.body));
+  if (frame.spilled) {
+    uint64_t left = kMostExecBytes - std::min(kMostExecBytes, waiting_->host_call_bytes);
+    frame.body += TRY(read_sealed(frame.spilled, std::min<uint64_t>(kMostCallBytes, left)));
+  }
+  waiting_->host_call_bytes += frame.body.size();
+  json::object call = TRY(parse_object(frame.body, kMostCallValues));
   const json::value *number = call.if_contains("call"), *name = call.if_contains("name");
   if (!number || !number->is_int64() || !name || !name->is_string())
     return Error::plain("a call of a host function without number or name");
   return call;
 }
 
+// Why no call can be made any more, if so.
+std::string Lane::spent() const {
+  if (waiting_->host_calls >= options_.host_calls) return no_calls_left(options_.host_calls);
+  if (waiting_->host_call_bytes >= kMostExecBytes)
+    return fmt::format("the budget of {} bytes for host calls in one exec is spent",
+                       kMostExecBytes);
+  return {};
+}
+
 void Lane::serve_host_call(Frame frame) {
   uint32_t request = frame.request;
   if (!waiting_ || !waiting_->is_call || request != waiting_->request) return;
+  if (options_.functions.empty()) return;
+  // A large body is not read for a call that can't be made. Its number is in it, so that the answer
+  // has none, and is for all that wait.
+  if (std::string why = spent(); frame.spilled && !why.empty())
+    return reply(request, {{"call", nullptr}, {"error", why}});
   Result<json::object> call = accept_host_call(std::move(frame));
-  if (!call) return;  // nobody inside waits for a call without a number
+  if (!call) return reply(request, {{"call", nullptr}, {"error", call.error().what}});
   const json::value* batch = call->if_contains("batch");
   size_t cost = batch && batch->is_array() ? batch->get_array().size() : 1;
   if (waiting_->unanswered >= kMostUnanswered || cost > kMostBatch)
     return reply(request, {{"call", call->at("call")}, {"error", "too many calls at once"}});
-  if (waiting_->host_calls + cost > options_.host_calls)
-    return reply(request, {{"call", call->at("call")},
-                           {"error", fmt::format("the budget of {} host calls in one exec is spent",
-                                                 options_.host_calls)}});
+  std::string why = spent();
+  if (why.empty() && waiting_->host_calls + cost > options_.host_calls)
+    why = no_calls_left(options_.host_calls);
+  if (!why.empty() && control_enabled("session-budget"))
+    return reply(request, {{"call", call->at("call")}, {"error", why}});
   waiting_->host_calls += static_cast<uint32_t>(cost);
   ++waiting_->unanswered;
   spawn(loop_, run_host_call(shared_from_this(), request, std::move(*call)));

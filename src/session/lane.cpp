@@ -1,6 +1,7 @@
 #include "session/lane.h"
 
 #include <fmt/format.h>
+#include <boost/asio/post.hpp>
 
 #include "base/scope_exit.h"
 #include "base/text.h"
@@ -11,10 +12,6 @@ namespace json = boost::json;
 
 namespace {
 
-// From the first interrupt to the kill, by the keeper.
-constexpr std::chrono::milliseconds kGrace{500};
-// For the keeper to kill, to wake a checkpoint and to say so, on a machine that is busy.
-constexpr std::chrono::milliseconds kPatience{5000};
 // Orders wait for a fork of the interpreter, and a first start for the imports of Python.
 constexpr std::chrono::seconds kOrderPatience{30}, kStartPatience{60};
 constexpr size_t kMostNotes = 16;
@@ -29,6 +26,10 @@ Lane::Lane(Loop& loop, UniqueFd control, LaneOptions options)
       hello_(loop),
       confined_(loop) {}
 
+Lane::~Lane() {
+  if (direct_) direct_->close();
+}
+
 void Lane::close(std::string why) {
   if (!alive()) return;
   channel_->close();
@@ -37,6 +38,8 @@ void Lane::close(std::string why) {
 
 void Lane::ended(std::string why) {
   why_ended_ = std::move(why);
+  if (direct_) direct_->close();
+  if (asked_) asked_->close();
   hello_.set();
   confined_.set();
   if (waiting_) waiting_->answered.set();
@@ -46,7 +49,13 @@ void Lane::heard(Frame frame) {
   switch (frame.type) {
     case FrameType::kHostCall:
       return serve_host_call(std::move(frame));
+    case FrameType::kLive:
+      return took_live(std::move(frame));
+    case FrameType::kWay:
+      no_way_back_ = !frame.body.empty() && frame.body[0] != 0;
+      return;
     case FrameType::kNote:
+      if (ended_by(frame)) return;
       if (notes_.size() < kMostNotes) notes_.push_back(text_of_note(frame.body));
       return;
     case FrameType::kConfined:
@@ -80,6 +89,10 @@ Task<Result<Frame>> Lane::ask(FrameType type, std::string head, std::string body
   ScopeExit forget([this] { waiting_ = nullptr; });
   Result<void> sent = channel_->send(type, waiting.request, head, body, std::move(descriptors));
   if (!sent) co_return sent.error();
+  co_return co_await last_wait(waiting, deadline);
+}
+
+Task<Result<Frame>> Lane::last_wait(Waiting& waiting, SteadyClock::time_point deadline) {
   bool answered = co_await waiting.answered.wait(deadline);
   if (waiting.frame) {
     last_facts_ = waiting.facts;
@@ -96,6 +109,8 @@ Task<Result<Frame>> Lane::ask(FrameType type, std::string head, std::string body
 Task<Result<json::object>> Lane::start(json::object options) {
   auto self = shared_from_this();
   Turns::Ticket turn = co_await turns_.take();
+  if (const json::value* direct = options.if_contains("direct"); direct && *direct == true)
+    offer_nonces();
   std::string body = json::serialize(options);
   std::vector<UniqueFd> none;
   Result<Frame> frame = co_await ask(FrameType::kStart, "", std::move(body), std::move(none),
@@ -146,15 +161,16 @@ Task<Result<CallAnswer>> Lane::call(Call call) {
   Turns::Ticket turn = co_await turns_.take();
   if (!alive()) co_return Error::plain("the session has ended: " + why_ended_);
   auto begin = SteadyClock::now();
-  CallPrefix prefix{static_cast<uint32_t>(call.timeout.count()),
-                    static_cast<uint32_t>(kGrace.count()),
-                    static_cast<uint8_t>(call.descriptors.size())};
-  auto deadline = call.timeout.count() ? begin + call.timeout + kGrace + kPatience
-                                       : SteadyClock::time_point::max();
-  if (call.output) call.output->start();
-  Result<Frame> frame = co_await ask(call.type, encode_prefix(prefix), std::move(call.body),
-                                     std::move(call.descriptors), deadline, true);
+  ++calls_;
+  Result<Frame> frame = co_await ask_directly(call, begin);
   if (call.output) call.output->finish();
+  // A handful of system calls that nobody has to wait for.
+  boost::asio::post(loop_, [output = call.output, feed = std::move(call.feed),
+                            descriptors = std::move(call.descriptors), channel = channel_] {
+    channel->take_back_bodies();
+    if (output) output->close();
+    if (feed) feed->close();
+  });
   CallAnswer answer;
   if (!frame) {
     answer = answer_lost(frame.error().what);
@@ -162,7 +178,7 @@ Task<Result<CallAnswer>> Lane::call(Call call) {
     Result<json::object> body = parse_object(frame->body);
     co_return body ? refusal(*body) : body.error();
   } else {
-    answer = read_answer(std::move(*frame));
+    answer = read_answer(std::move(*frame), call.most_answer);
   }
   take_output(answer, call.output.get());
   for (std::string& note : notes_) answer.notes.push_back(std::move(note));
@@ -172,14 +188,14 @@ Task<Result<CallAnswer>> Lane::call(Call call) {
   co_return answer;
 }
 
-CallAnswer Lane::read_answer(Frame frame) {
+CallAnswer Lane::read_answer(Frame frame, uint64_t most) {
   if (frame.type == FrameType::kEnded) return answer_from_ended(frame.body);
   if (frame.type != FrameType::kResult || frame.body.empty())
     return answer_lost("the keeper gave no answer that fits");
   auto flags = static_cast<uint8_t>(frame.body[0]);
   frame.body.erase(0, 1);
   if (frame.spilled) {
-    Result<std::string> rest = read_sealed(frame.spilled.get(), kMostSpilled);
+    Result<std::string> rest = read_sealed(frame.spilled, most);
     if (!rest) {
       CallAnswer answer = answer_from_result(flags, "{}", last_facts_);
       answer.status = "error";
@@ -206,6 +222,7 @@ void Lane::take_output(CallAnswer& answer, CallOutput* output) {
 void Lane::interrupt() {
   if (!waiting_ || !waiting_->is_call || !alive()) return;
   waiting_->facts.interrupt_asked = true;
+  if (waiting_->is_direct) return stop_direct(StopReason::kInterrupt);
   (void)channel_->send(FrameType::kInterrupt, waiting_->request, "", "", {});
   // From now on there is a clock, even for a call that had none.
   if (waiting_) waiting_->answered.move_deadline(SteadyClock::now() + kGrace + kPatience);

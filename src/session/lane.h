@@ -10,11 +10,18 @@
 
 #include "session/answers.h"
 #include "session/channel.h"
+#include "session/direct.h"
 #include "session/event.h"
+#include "session/feed.h"
 #include "session/output.h"
 #include "session/session.h"
 
 namespace caisson::session {
+
+// From the first interrupt to the kill, by the keeper.
+constexpr std::chrono::milliseconds kGrace{500};
+// For the keeper to kill, to wake a checkpoint and to say so, on a machine that is busy.
+constexpr std::chrono::milliseconds kPatience{5000};
 
 struct LaneOptions {
   std::vector<HostFunction> functions;
@@ -28,11 +35,14 @@ struct Call {
   std::vector<UniqueFd> descriptors;
   std::chrono::milliseconds timeout{0};  // 0: none
   std::shared_ptr<CallOutput> output;
+  std::shared_ptr<Feed> feed;
+  uint64_t most_answer = kMostSpilled;  // bytes of it that are read
 };
 
 class Lane final : public ChannelListener, public std::enable_shared_from_this<Lane> {
  public:
   Lane(Loop&, UniqueFd control, LaneOptions);
+  ~Lane() override;
   void listen() { channel_->listen(weak_from_this()); }
   void close(std::string why);
   void set_options(LaneOptions options) { options_ = std::move(options); }
@@ -50,6 +60,9 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   Task<Result<boost::json::object>> order(FrameType, boost::json::object body,
                                           std::vector<UniqueFd> descriptors = {});
   void interrupt();
+  // Before START, or before the order of a branch: its calls may go to the interpreter itself.
+  void offer_nonces();
+  bool is_direct() const { return direct_ != nullptr; }
 
   void heard(Frame) override;
   void ended(std::string why) override;
@@ -63,16 +76,33 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
     bool is_call = false;
     CallFacts facts;
     uint32_t host_calls = 0, unanswered = 0;
+    uint64_t host_call_bytes = 0;
+    // Of a call that went to the interpreter itself, until the keeper has taken it over.
+    bool is_direct = false;
+    DirectCall direct;
+    SteadyClock::time_point begin;
+    uint32_t dropped = 0;
   };
   Task<Result<Frame>> ask(FrameType, std::string head, std::string body,
                           std::vector<UniqueFd> descriptors, SteadyClock::time_point deadline,
                           bool is_call);
-  CallAnswer read_answer(Frame);
+  // direct_calls.cpp
+  Task<Result<Frame>> ask_directly(Call&, SteadyClock::time_point begin);
+  void took_live(Frame);
+  void hear_directly();
+  bool take_direct_answer(DirectMessage);
+  void stop_direct(StopReason);
+  bool ended_by(const Frame& note);
+  uint64_t draw_nonce();
+
+  Task<Result<Frame>> last_wait(Waiting&, SteadyClock::time_point deadline);
+  CallAnswer read_answer(Frame, uint64_t most);
   static void take_output(CallAnswer&, CallOutput*);
   static Error refusal(const boost::json::object& body);
   // host_calls.cpp
   void serve_host_call(Frame);
   Result<boost::json::object> accept_host_call(Frame);
+  std::string spent() const;
   static Task<> run_host_call(std::shared_ptr<Lane>, uint32_t request, boost::json::object call);
   Task<Result<boost::json::value>> run_function(boost::json::object call);
   void reply(uint32_t request, boost::json::object body);
@@ -86,6 +116,12 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   bool is_confined_ = false;
   std::optional<boost::json::object> greeting_;
   uint32_t requests_ = 0;
+  std::shared_ptr<Direct> direct_;
+  std::shared_ptr<Direct> asked_;  // the one that has the call; the other is newer
+  uint32_t calls_ = 0;
+  bool no_way_back_ = false;
+  std::vector<uint64_t> nonces_;  // drawn ahead
+  UniqueFd ring_;                 // the last ones, for the keeper to compare
   CallFacts last_facts_;
   std::vector<std::string> notes_;
   std::string why_ended_;

@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <boost/asio/post.hpp>
 
+#include "base/control.h"
 #include "base/text.h"
 #include "session/snapshot_file.h"
 
@@ -23,6 +26,13 @@ constexpr size_t kMostCode = 64u << 20;
 // without end, and a large file takes its time.
 constexpr std::chrono::milliseconds kDataTimeout = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kLastWords{3000};
+constexpr size_t kFeedFrom = 1 << 20;  // less is not worth the wake-ups
+
+// Of the JSON of a value of so many characters: one takes up to six bytes, as \u0000.
+uint64_t answer_for(uint64_t max_bytes) {
+  constexpr uint64_t kMostValue = 64u << 20, kAround = 1u << 20;
+  return 6 * std::min(max_bytes, kMostValue) + kAround;
+}
 
 std::string text_of(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
@@ -34,7 +44,11 @@ std::string text_of(const json::object& object, std::string_view key) {
 
 LiveSession::LiveSession(Loop& loop, SessionFacts facts, std::shared_ptr<Hold> cell,
                          std::shared_ptr<Lane> lane)
-    : loop_(loop), facts_(std::move(facts)), cell_(std::move(cell)), lane_(std::move(lane)) {}
+    : loop_(loop),
+      facts_(std::move(facts)),
+      cell_(std::move(cell)),
+      lane_(std::move(lane)),
+      saving_(loop) {}
 
 SessionInfo LiveSession::info() const {
   SessionInfo info = facts_.info;
@@ -48,6 +62,8 @@ void LiveSession::note(std::string text) { facts_.info.notes.push_back(std::move
 void LiveSession::greeted(const json::object& hello) {
   facts_.info.python = text_of(hello, "python");
   facts_.info.shell = text_of(hello, "shell");
+  const json::value* layers = hello.if_contains("layers");
+  facts_.info.layered = layers && layers->is_bool() && layers->get_bool();
 }
 
 Error LiveSession::ended() const {
@@ -64,6 +80,7 @@ Task<Result<CallAnswer>> LiveSession::run(Call call) {
   call.timeout = std::clamp(call.timeout, std::chrono::milliseconds{0}, kMostTimeout);
   Result<CallAnswer> answer = co_await lane->call(std::move(call));
   ++facts_.info.calls;
+  if (facts_.after_call) facts_.after_call(facts_.info.name);
   if (!answer || answer->status != "lost") co_return answer;
   // The supervisor knows more than the end of a socket tells: a memory limit, say.
   co_await cell->ended(kLastWords);
@@ -73,8 +90,18 @@ Task<Result<CallAnswer>> LiveSession::run(Call call) {
 
 Task<Result<CallAnswer>> LiveSession::call(FrameType type, json::object body,
                                            std::vector<UniqueFd> descriptors) {
-  Call call{type, json::serialize(body), std::move(descriptors), kDataTimeout, nullptr};
+  Call call{type, json::serialize(body), std::move(descriptors), kDataTimeout, nullptr, nullptr};
   co_return co_await run(std::move(call));
+}
+
+Task<Result<CallAnswer>> LiveSession::lend(FrameType type, json::object body, UniqueFd memory,
+                                           std::chrono::milliseconds time) {
+  std::vector<UniqueFd> descriptors;
+  descriptors.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 3));
+  Call call{type, json::serialize(body), std::move(descriptors), time, nullptr, nullptr};
+  Result<CallAnswer> answer = co_await run(std::move(call));
+  boost::asio::post(loop_, [lent = std::move(memory)] { take_back(lent); });
+  co_return answer;
 }
 
 Task<Result<CallAnswer>> LiveSession::exec(ExecRequest request) {
@@ -84,8 +111,12 @@ Task<Result<CallAnswer>> LiveSession::exec(ExecRequest request) {
   Result<std::shared_ptr<CallOutput>> output =
       CallOutput::make(loop_, facts_.output_bytes, std::move(request.on_output));
   if (!output) co_return output.error();
-  Call call{FrameType::kExec, std::move(request.code), (*output)->take_writers(),
-            request.timeout.value_or(facts_.call_timeout), *output};
+  Call call{FrameType::kExec,
+            std::move(request.code),
+            (*output)->take_writers(),
+            request.timeout.value_or(facts_.call_timeout),
+            *output,
+            nullptr};
   co_return co_await run(std::move(call));
 }
 
@@ -96,30 +127,51 @@ Task<Result<CallAnswer>> LiveSession::vars(uint32_t limit) {
 
 Task<Result<CallAnswer>> LiveSession::get(std::string name, uint64_t max_bytes) {
   json::object body{{"name", name}, {"max_bytes", max_bytes}};
-  co_return co_await call(FrameType::kGet, std::move(body));
+  Call call{FrameType::kGet, json::serialize(body), {}, kDataTimeout, nullptr, nullptr};
+  call.most_answer = answer_for(max_bytes);
+  co_return co_await run(std::move(call));
 }
 
 Task<Result<CallAnswer>> LiveSession::evaluate(std::string expression, uint64_t max_bytes) {
   json::object body{{"expression", expression}, {"max_bytes", max_bytes}};
-  Call call{FrameType::kGet, json::serialize(body), {}, facts_.call_timeout, nullptr};
+  Call call{FrameType::kGet, json::serialize(body), {}, facts_.call_timeout, nullptr, nullptr};
+  call.most_answer = answer_for(max_bytes);
   co_return co_await run(std::move(call));
 }
 
 Task<Result<CallAnswer>> LiveSession::set(std::string name, std::string kind, std::string bytes) {
-  Result<UniqueFd> sealed = sealed_memfd("caisson-set", bytes);
-  if (!sealed) co_return sealed.error();
-  bytes = std::string();  // the copy in the memfd is enough
-  std::vector<UniqueFd> descriptors;
-  descriptors.push_back(std::move(*sealed));
   json::object body{{"name", name}, {"kind", kind}};
-  co_return co_await call(FrameType::kSet, std::move(body), std::move(descriptors));
+  std::vector<UniqueFd> descriptors;
+  if (kind == "bytes" && bytes.size() >= kFeedFrom) {
+    body["size"] = bytes.size();
+    Result<std::shared_ptr<Feed>> feed = Feed::make(loop_, std::move(bytes));
+    if (!feed) co_return feed.error();
+    descriptors.push_back((*feed)->take_reader());
+    Call call{FrameType::kSet,
+              json::serialize(body),
+              std::move(descriptors),
+              kDataTimeout,
+              nullptr,
+              *feed};
+    co_return co_await run(std::move(call));
+  }
+  Result<UniqueFd> lent = lent_memfd("caisson-set", bytes);
+  if (!lent) co_return lent.error();
+  bytes = std::string();  // the copy in the memfd is enough
+  co_return co_await lend(FrameType::kSet, std::move(body), std::move(*lent), kDataTimeout);
+}
+
+// What of the host's files is the cell's to change. For a branch the folder of all of them: its own
+// can be put elsewhere, and a link left in its place.
+std::string LiveSession::files_folder() const {
+  bool is_branch = facts_.info.layered && !facts_.info.parent.empty();
+  return is_branch ? facts_.room + "/layers" : facts_.info.workspace;
 }
 
 Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, std::string as) {
-  // Made anew each time: a folder of keys that came to be since is one, too.
-  LoadRules rules(facts_.home, facts_.deny_load);
-  LoadBounds bounds{.bytes = facts_.memory_bytes / 2};
-  Result<LoadedFiles> files = open_for_load(rules, path, facts_.info.workspace, bounds);
+  if (!lane_->alive()) co_return ended();
+  Result<LoadedFiles> files =
+      co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes / 2);
   if (!files) co_return files.error();
   CallAnswer last;
   json::array loaded;
@@ -132,10 +184,8 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
       body["first"] = first;
     }
     first = false;
-    std::vector<UniqueFd> descriptors;
-    descriptors.push_back(std::move(file.bytes));
     Result<CallAnswer> answer =
-        co_await call(FrameType::kLoad, std::move(body), std::move(descriptors));
+        co_await lend(FrameType::kLoad, std::move(body), std::move(file.bytes), kDataTimeout);
     if (!answer || !answer->ok()) co_return answer;
     last = std::move(*answer);
     loaded.push_back(json::string(file.key));
@@ -148,7 +198,11 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
 Task<Result<json::object>> LiveSession::reset() {
   if (!lane_->alive()) co_return ended();
   ++facts_.info.calls;
-  co_return co_await lane_->order(FrameType::kReset, json::object());
+  ++resets_;
+  Result<json::object> done = co_await lane_->order(FrameType::kReset, json::object());
+  // At once, and not with the next save: there may be none.
+  if (done && control_enabled("session-reset")) ::unlink(facts_.snapshot.c_str());
+  co_return done;
 }
 Task<Result<json::object>> LiveSession::checkpoint(std::string name) {
   if (!lane_->alive()) co_return ended();
@@ -172,6 +226,9 @@ Task<Result<json::object>> LiveSession::checkpoints() {
 }
 
 Task<Result<CallAnswer>> LiveSession::save(std::string path) {
+  // One after the other: an older state must not take the place of a newer one.
+  Turns::Ticket turn = co_await saving_.take();
+  uint64_t resets = resets_;
   // The cell writes into memory that is charged to it, never into a file of the host's.
   UniqueFd memory{::memfd_create("caisson-snapshot", MFD_CLOEXEC)};
   if (!memory) co_return Error::system("make a memfd");
@@ -181,18 +238,24 @@ Task<Result<CallAnswer>> LiveSession::save(std::string path) {
   Result<CallAnswer> answer =
       co_await call(FrameType::kSave, std::move(body), std::move(descriptors));
   if (!answer || !answer->ok()) co_return answer;
-  Result<void> kept = write_snapshot(path, memory.get());
+  uint64_t calls = facts_.info.calls;
+  SnapshotTarget target{path, std::min(kMostSnapshot, facts_.memory_bytes), nullptr};
+  target.is_wanted = [this, resets] { return resets == resets_; };
+  Result<void> kept = co_await write_snapshot(loop_, std::move(target), std::move(memory));
   if (!kept) co_return kept.error();
-  saved_at_call_ = facts_.info.calls;
+  saved_at_call_ = calls;
   co_return answer;
 }
 
 Task<Result<CallAnswer>> LiveSession::unsave(std::string path) {
-  Result<UniqueFd> bytes = read_snapshot(path);
+  return unsave_within(std::move(path), kDataTimeout);
+}
+
+Task<Result<CallAnswer>> LiveSession::unsave_within(std::string path,
+                                                    std::chrono::milliseconds time) {
+  Result<UniqueFd> bytes = co_await read_snapshot(loop_, path);
   if (!bytes) co_return bytes.error();
-  std::vector<UniqueFd> descriptors;
-  descriptors.push_back(std::move(*bytes));
-  co_return co_await call(FrameType::kUnsave, json::object(), std::move(descriptors));
+  co_return co_await lend(FrameType::kUnsave, json::object(), std::move(*bytes), time);
 }
 
 void LiveSession::interrupt() { lane_->interrupt(); }
@@ -205,6 +268,7 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
   if (!sockets) co_return sockets.error();
   auto lane = std::make_shared<Lane>(loop_, std::move(sockets->ours), std::move(options));
   lane->listen();
+  if (lane_->is_direct()) lane->offer_nonces();
   json::object body{{"name", new_name}};
   if (!from.empty()) body["from"] = from;
   std::vector<UniqueFd> descriptors;
@@ -216,8 +280,14 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
   if (!hello) co_return hello.error();
   SessionFacts facts = facts_;
   facts.private_workspace.clear();  // its parent's
+  if (facts.info.layered) {
+    facts.info.inside = "/branches/" + new_name;
+    facts.info.workspace = fmt::format("{}/layers/{}", facts.room, new_name);
+  }
   facts.info.parent = facts_.info.name;
   facts.info.name = new_name;
+  size_t slash = facts_.snapshot.rfind('/');
+  facts.snapshot = fmt::format("{}/{}.snapshot", facts_.snapshot.substr(0, slash), new_name);
   facts.info.calls = 0;
   facts.info.created_unix = ::time(nullptr);
   auto made = std::make_shared<LiveSession>(loop_, std::move(facts), cell_, lane);
@@ -225,9 +295,13 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
   co_return made;
 }
 
-void LiveSession::close(std::string why) { lane_->close(std::move(why)); }
+void LiveSession::close(std::string why) {
+  ++resets_;  // a snapshot that is being written comes too late
+  lane_->close(std::move(why));
+}
 
 void LiveSession::kill() {
+  ++resets_;
   lane_->close("it was ended");
   cell_->kill();
 }

@@ -1,12 +1,12 @@
 // LiveSession: a session that has a lane in a running cell.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
-#include "session/cell_process.h"
+#include "session/cell_maker.h"
 #include "session/lane.h"
-#include "session/load_rules.h"
 #include "session/session.h"
 
 namespace caisson::session {
@@ -16,9 +16,11 @@ struct SessionFacts {
   SessionInfo info;
   std::chrono::milliseconds call_timeout{0};
   uint64_t output_bytes = 0, memory_bytes = 0;
-  std::string home;
-  std::vector<std::string> deny_load;
+  std::shared_ptr<CellMaker> maker;
   std::string private_workspace;  // made for it alone, goes with it
+  std::string room;               // of its cell, when that is its own (rooms.h)
+  std::string snapshot;           // where it is saved: what was reset must not come back from there
+  std::function<void(const std::string& session)> after_call;
 };
 
 class LiveSession final : public Session {
@@ -39,7 +41,9 @@ class LiveSession final : public Session {
   Task<Result<boost::json::object>> checkpoints() override;
   Task<Result<CallAnswer>> save(std::string path) override;
   Task<Result<CallAnswer>> unsave(std::string path) override;
+  Task<Result<CallAnswer>> unsave_within(std::string path, std::chrono::milliseconds);
   void interrupt() override;
+  std::vector<Refusal> take_refusals() override { return cell_->take_refusals(); }
 
   // A second lane of the same cell, and the facts of its session.
   Task<Result<std::shared_ptr<LiveSession>>> branch(std::string new_name, std::string from,
@@ -56,14 +60,20 @@ class LiveSession final : public Session {
  private:
   Task<Result<CallAnswer>> call(FrameType, boost::json::object body,
                                 std::vector<UniqueFd> descriptors = {});
+  // With bytes that the session may read as long as the call lasts.
+  Task<Result<CallAnswer>> lend(FrameType, boost::json::object body, UniqueFd memory,
+                                std::chrono::milliseconds time);
   Task<Result<CallAnswer>> run(Call);
   Error ended() const;
+  std::string files_folder() const;
 
   Loop& loop_;
   SessionFacts facts_;
   std::shared_ptr<Hold> cell_;
   std::shared_ptr<Lane> lane_;
   uint64_t saved_at_call_ = 0;
+  Turns saving_;
+  uint64_t resets_ = 0;  // and its end
 };
 
 }  // namespace caisson::session

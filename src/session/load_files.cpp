@@ -1,11 +1,13 @@
-// From a path, a folder or a glob to sealed copies of files.
+// From a path, a folder or a glob to copies of files in memory.
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "session/load_rules.h"
@@ -55,6 +58,38 @@ bool goes_through(const std::string& path, const FileIdentity& folder) {
   }
 }
 
+// What the kernel makes up while it is read: the environment of processes, the settings of devices.
+bool is_of_the_kernel(int fd) {
+  constexpr uint32_t kKinds[] = {
+      PROC_SUPER_MAGIC, SYSFS_MAGIC,         DEBUGFS_MAGIC,        TRACEFS_MAGIC,
+      SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,  CGROUP2_SUPER_MAGIC,  BPF_FS_MAGIC,
+      PSTOREFS_MAGIC,   EFIVARFS_MAGIC,      BINFMTFS_MAGIC,       SELINUX_MAGIC,
+      SMACK_MAGIC,      DEVPTS_SUPER_MAGIC,  NSFS_MAGIC,           PIPEFS_MAGIC,
+      SOCKFS_MAGIC,     ANON_INODE_FS_MAGIC, RDTGROUP_SUPER_MAGIC, 0x62656570 /* configfs */};
+  struct statfs info;
+  if (!control_enabled("session-load-kernel")) return false;
+  if (::fstatfs(fd, &info) != 0) return true;
+  return std::ranges::find(kKinds, static_cast<uint32_t>(info.f_type)) != std::end(kKinds);
+}
+
+// glob(3) looks at every folder that a pattern reaches: "/*/*/*/*" at all of them.
+thread_local constinit size_t glob_left = 0;
+dirent* bounded_readdir(void* folder) {
+  if (glob_left == 0) return nullptr;
+  --glob_left;
+  return ::readdir(static_cast<DIR*>(folder));
+}
+
+int bounded_glob(const char* pattern, size_t entries, glob_t& found) {
+  glob_left = entries;
+  found.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  found.gl_readdir = bounded_readdir;
+  found.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
+  found.gl_stat = ::stat;
+  found.gl_lstat = ::lstat;
+  return ::glob(pattern, GLOB_ALTDIRFUNC, nullptr, &found);
+}
+
 class Loader {
  public:
   Loader(const LoadRules& rules, const std::string& workspace, const LoadBounds& bounds)
@@ -71,10 +106,13 @@ class Loader {
     if (::fstat(fd.get(), &info) != 0) return Error::system("load " + printable(path));
     OpenedFile file{TRY(real_path_of(fd.get())), {info.st_dev, info.st_ino}, {}};
     file.folders = folders_above(file.real_path);
-    TRY(rules_.judge(file));
     bool in_workspace = file.identity == workspace_ ||
                         std::ranges::find(file.folders, workspace_) != file.folders.end();
-    if (workspace_ != FileIdentity{} && !in_workspace && goes_through(path, workspace_))
+    TRY(rules_.judge(file, in_workspace));
+    if (is_of_the_kernel(fd.get()))
+      return Error::plain(fmt::format("load {}: it is the kernel's, and no file", printable(path)));
+    if (workspace_ != FileIdentity{} && !in_workspace && goes_through(path, workspace_) &&
+        control_enabled("session-load-links"))
       return Error::plain(fmt::format("load {}: a link in the workspace leads out of it to {}",
                                       printable(path), printable(file.real_path)),
                           "name the file itself, if that is meant");
@@ -88,7 +126,11 @@ class Loader {
       return Error::plain(fmt::format("load {}: not a regular file", printable(path)));
     // The same file that was judged, whatever has its name by now.
     UniqueFd fd{::open(fmt::format("/proc/self/fd/{}", looked.get()).c_str(),
-                       O_RDONLY | O_CLOEXEC | O_NOCTTY)};
+                       O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
+    // A lease (fcntl(2), F_SETLEASE) would hold us for as long as the system gives its holder.
+    if (!fd && errno == EAGAIN)
+      return Error{fmt::format("load {}: in use: a program holds a lease on it", printable(path)),
+                   "try again when that program has let go of it", EAGAIN};
     if (!fd) return Error::system("load " + printable(path));
     if (static_cast<uint64_t>(info.st_size) > left_)
       return Error::plain(fmt::format("load {}: {} bytes are more than the session's memory takes",
@@ -116,7 +158,9 @@ class Loader {
         end;
     if (failed) return Error::plain(fmt::format("load {}: {}", printable(path), failed.message()));
     std::vector<std::string> found;
-    for (; at != end && !failed && found.size() <= 4 * bounds_.files; at.increment(failed)) {
+    size_t seen = 0;
+    for (; at != end && !failed && found.size() <= 4 * bounds_.files && ++seen <= bounds_.entries;
+         at.increment(failed)) {
       if (at.depth() >= static_cast<int>(bounds_.depth)) at.disable_recursion_pending();
       std::error_code ignored;
       if (!at->is_directory(ignored)) found.push_back(at->path().string());
@@ -129,7 +173,7 @@ class Loader {
   Result<LoadedFiles> pattern(const std::string& path) {
     glob_t found{};
     ScopeExit free_it([&found] { ::globfree(&found); });
-    int failed = ::glob(path.c_str(), 0, nullptr, &found);
+    int failed = bounded_glob(path.c_str(), bounds_.entries, found);
     if (failed) return Error::plain(fmt::format("load {}: no such file", printable(path)));
     LoadedFiles all;
     all.is_many = true;
@@ -165,7 +209,7 @@ class Loader {
   }
 
   Result<UniqueFd> copy(int from, uint64_t& size) const {
-    UniqueFd to{::memfd_create("caisson-load", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    UniqueFd to{::memfd_create("caisson-load", MFD_CLOEXEC)};  // lent, as in frames.h
     if (!to) return Error::system("make a memfd");
     size = 0;
     for (;;) {
@@ -176,8 +220,6 @@ class Loader {
       size += static_cast<uint64_t>(moved);
       if (size > left_) return Error::plain("a file that grows while it is loaded");
     }
-    if (::fcntl(to.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
-      return Error::system("seal a memfd");
     return to;
   }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/text.h"
 
 namespace caisson::session {
@@ -45,8 +46,13 @@ LoadRules::LoadRules(std::string_view home, const std::vector<std::string>& more
   }
 }
 
-Result<void> LoadRules::judge(const OpenedFile& file) const {
-  for (const DeniedPath& one : denied_)
+void LoadRules::deny_own(std::string path) { own_.push_back(denied(std::move(path))); }
+
+Result<void> LoadRules::judge(const OpenedFile& file, bool in_workspace) const {
+  if (!control_enabled("session-load-rules")) return {};
+  std::vector<DeniedPath> all = denied_;
+  if (!in_workspace) all.insert(all.end(), own_.begin(), own_.end());
+  for (const DeniedPath& one : all)
     if (lies_below(file.real_path, one.path) || is_same(one.identity, file))
       return Error::plain(fmt::format("load {}: it lies in {}, which sessions may not read",
                                       printable(file.real_path), printable(one.path)),

@@ -34,17 +34,20 @@ class LoadRules {
  public:
   LoadRules(std::string_view home, const std::vector<std::string>& more);
   explicit LoadRules(std::vector<DeniedPath> denied) : denied_(std::move(denied)) {}
+  // A folder of caisson's own: snapshots, tokens and the files of all sessions. Of it a session may
+  // have what lies in its own workspace.
+  void deny_own(std::string path);
   // Pure. The error says which rule it was.
-  Result<void> judge(const OpenedFile&) const;
+  Result<void> judge(const OpenedFile&, bool in_workspace = false) const;
 
  private:
-  std::vector<DeniedPath> denied_;
+  std::vector<DeniedPath> denied_, own_;
 };
 
 struct LoadedFile {
   std::string key;       // below the folder or beside the glob; empty for a single file
   std::string filename;  // its suffix tells the kind
-  UniqueFd bytes;  // a sealed copy: a descriptor of the file itself could be opened for writing
+  UniqueFd bytes;        // a copy: a descriptor of the file itself could be opened for writing
   uint64_t size = 0;
 };
 
@@ -52,6 +55,7 @@ struct LoadBounds {
   uint64_t bytes = 0;  // of all files together
   size_t files = 1000;
   size_t depth = 8;
+  size_t entries = 50'000;  // that are looked at, to find them
 };
 
 struct LoadedFiles {

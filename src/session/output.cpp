@@ -4,6 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "base/control.h"
+
 namespace caisson::session {
 
 namespace {
@@ -25,13 +29,8 @@ Result<std::shared_ptr<CallOutput>> CallOutput::make(Loop& loop, uint64_t most, 
   for (size_t i = 0; i < 2; ++i) {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) return Error::system("make a pipe for a call's output");
-    UniqueFd reader{fds[0]};
+    output->readers_[i].reset(fds[0]);
     output->writers_[i].reset(fds[1]);
-    ::fcntl(reader.get(), F_SETFL, O_NONBLOCK);  // of this end only
-    boost::system::error_code failed;
-    output->pipes_[i].assign(reader.get(), failed);
-    if (failed) return Error::plain("watch a call's output: " + failed.message());
-    reader.release();
   }
   return output;
 }
@@ -42,23 +41,31 @@ std::vector<UniqueFd> CallOutput::take_writers() {
   return writers;
 }
 
+// When the call is under way already: none of this has to be done before it.
 void CallOutput::start() {
-  wait(0);
-  wait(1);
+  for (size_t i = 0; i < 2; ++i) {
+    ::fcntl(readers_[i].get(), F_SETFL, O_NONBLOCK);  // of this end only
+    boost::system::error_code failed;
+    pipes_[i].assign(readers_[i].get(), failed);
+    if (failed) continue;  // for want of memory: what fits into the pipe is read at the end
+    readers_[i].release();
+    wait(i);
+  }
 }
 
 void CallOutput::wait(size_t which) {
   if (!pipes_[which].is_open()) return;
   pipes_[which].async_wait(LoopDescriptor::wait_read, [self = shared_from_this(), which](
                                                           const boost::system::error_code& failed) {
-    if (!failed && self->read(which, 4)) self->wait(which);
+    if (!failed && !self->is_over_ && self->read(which, 4)) self->wait(which);
   });
 }
 
 bool CallOutput::read(size_t which, int rounds) {
   char bytes[kReadBytes];
-  for (int i = 0; i < rounds && pipes_[which].is_open(); ++i) {
-    ssize_t got = ::read(pipes_[which].native_handle(), bytes, sizeof bytes);
+  int fd = pipes_[which].is_open() ? pipes_[which].native_handle() : readers_[which].get();
+  for (int i = 0; i < rounds && fd >= 0; ++i) {
+    ssize_t got = ::read(fd, bytes, sizeof bytes);
     if (got < 0 && errno == EAGAIN) return true;
     if (got <= 0) return false;
     take(which, {bytes, static_cast<size_t>(got)});
@@ -67,8 +74,9 @@ bool CallOutput::read(size_t which, int rounds) {
 }
 
 void CallOutput::take(size_t which, std::string_view bytes) {
-  std::string_view kept = bytes.substr(0, left_);
-  left_ -= kept.size();
+  bool bounded = control_enabled("session-output");
+  std::string_view kept = bounded ? bytes.substr(0, left_) : bytes;
+  left_ -= std::min<uint64_t>(left_, kept.size());
   Stream& stream = streams_[which];
   stream.cut += bytes.size() - kept.size();
   stream.text += kept;
@@ -76,12 +84,17 @@ void CallOutput::take(size_t which, std::string_view bytes) {
 }
 
 void CallOutput::finish() {
-  for (size_t i = 0; i < 2; ++i) {
-    read(i, kDrainRounds);
-    boost::system::error_code ignored;
-    pipes_[i].close(ignored);
-  }
+  for (size_t i = 0; i < 2; ++i) read(i, kDrainRounds);
   listener_ = nullptr;
+  left_ = 0;  // what comes after this is counted nowhere
+  is_over_ = true;
+}
+
+void CallOutput::close() {
+  for (LoopDescriptor& one : pipes_) {
+    boost::system::error_code ignored;
+    one.close(ignored);
+  }
 }
 
 }  // namespace caisson::session

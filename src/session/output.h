@@ -23,6 +23,7 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
   void start();
   // All that is in the pipes by now; what comes later has no reader.
   void finish();
+  void close();
 
   struct Stream {
     std::string text;
@@ -39,9 +40,10 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
   void take(size_t which, std::string_view bytes);
 
   LoopDescriptor pipes_[2];
-  UniqueFd writers_[2];
+  UniqueFd readers_[2], writers_[2];
   Stream streams_[2];
   uint64_t left_;
+  bool is_over_ = false;
   Listener listener_;
 };
 

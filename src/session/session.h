@@ -69,8 +69,15 @@ struct SessionInfo {
   uint64_t calls = 0;
   int64_t created_unix = 0;
   bool busy = false, alive = false;
-  std::string cell;                // "zygote" or "own": how it was started
+  std::string cell;                   // "zygote" or "own": how it was started
+  std::string inside = "/workspace";  // where its code finds the workspace
+  bool layered = false;  // checkpoints and branches hold the files, too; else they are shared
   std::vector<std::string> notes;  // about its start: what a snapshot brought back, and what not
+};
+
+// Of the supervisor of a cell. The names in it are the cell's choice.
+struct Refusal {
+  std::string rule, resource, reason, how_to_allow;
 };
 
 class Session {
@@ -94,6 +101,8 @@ class Session {
   virtual Task<Result<CallAnswer>> save(std::string path) = 0;  // a snapshot on the host
   virtual Task<Result<CallAnswer>> unsave(std::string path) = 0;
   virtual void interrupt() = 0;  // the running call, if there is one
+  // What its network and the rules for files refused since this was asked last.
+  virtual std::vector<Refusal> take_refusals() { return {}; }
 };
 
 }  // namespace caisson::session

@@ -15,10 +15,15 @@
 #include <fmt/format.h>
 #include <boost/asio/redirect_error.hpp>
 
+#include "base/control.h"
 #include "base/text.h"
+#include "session/cell_maker.h"
 #include "session/cell_words.h"
 #include "session/kernel_bundle.h"
+#include "session/kernel_mutants.h"
 #include "session/live_session.h"
+#include "session/python_folders.h"
+#include "session/rooms.h"
 #include "session/snapshot_file.h"
 #include "session/zygote.h"
 
@@ -31,17 +36,7 @@ namespace {
 
 constexpr size_t kMostSessions = 4096;
 constexpr std::chrono::milliseconds kLastWords{3000};  // for a cell that ends to say why
-
-Result<void> make_private_folder(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-    return Error::system("make " + printable(path));
-  struct stat info;
-  if (::lstat(path.c_str(), &info) != 0) return Error::system("look at " + printable(path));
-  if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || info.st_mode & 0077)
-    return Error::plain(fmt::format("{}: not a folder of ours alone", printable(path)),
-                        "make it mode 0700, or name another one");
-  return {};
-}
+constexpr std::chrono::seconds kTakeUp{30};            // for a snapshot, whose code runs inside
 
 // A session takes about seven descriptors; the usual soft limit of 1,024 would end at 140 of them.
 void raise_file_limit() {
@@ -61,7 +56,7 @@ Result<std::string> default_state_folder(const std::string& home) {
   return top + "/caisson/sessions";
 }
 
-json::object start_options(const SessionSpec& spec) {
+json::object start_options(const SessionSpec& spec, bool layers) {
   json::array functions, final;
   for (const HostFunction& one : spec.functions) {
     json::object entry{{"name", one.name}, {"doc", one.doc}};
@@ -69,15 +64,21 @@ json::object start_options(const SessionSpec& spec) {
     functions.push_back(std::move(entry));
   }
   for (const std::string& name : spec.final_names) final.push_back(json::string(name));
-  return {
-      {"functions", std::move(functions)}, {"final", std::move(final)}, {"ipython", spec.ipython}};
+  return {{"functions", std::move(functions)},
+          {"final", std::move(final)},
+          {"ipython", spec.ipython},
+          // Functions of the host are told by the keeper whose call they belong to.
+          {"direct", spec.functions.empty()},
+          {"layers", layers}};
 }
 
 // All of a host, shared with the coroutines that work for it: they may outlive it for a moment.
 class Core {
  public:
   Core(Loop& loop, SessionHostOptions options, UniqueFd kernel)
-      : loop_(loop), options_(std::move(options)), kernel_(std::move(kernel)), zygote_turn_(loop) {}
+      : loop_(loop), options_(std::move(options)), kernel_(std::move(kernel)), zygote_turn_(loop) {
+    if (!options_.maker) options_.maker = std::make_shared<LocalMaker>(loop, options_);
+  }
   using Self = std::shared_ptr<Core>;
 
   static Task<Result<std::shared_ptr<Session>>> create(Self, SessionSpec);
@@ -85,14 +86,17 @@ class Core {
                                                        std::string new_name, std::string from);
   static Task<Result<void>> end(Self, std::string name, bool save_first);
   static Task<> autosave(std::weak_ptr<Core>, Loop&, std::chrono::seconds every);
+  static void after_call(Self, const std::string& name);
 
   std::shared_ptr<LiveSession> find(std::string_view name) const;
   std::vector<SessionInfo> list() const;
   void kill_all();
+  void discard_all();
 
  private:
   Result<void> reserve(const std::string& name);
-  Result<std::string> workspace_for(const SessionSpec&, SessionFacts&);
+  bool cells_can_write(const std::string& python) const;
+  std::string workspace_for(const SessionSpec&, SessionFacts&) const;
   static LaneOptions lane_options(const SessionSpec&, const std::shared_ptr<Hold>&);
   // A lane that waits for its START, in what holds it.
   struct Place {
@@ -103,14 +107,15 @@ class Core {
   static Task<Result<Place>> fork_of_zygote(Self, const SessionSpec&, SessionFacts&);
   static Task<Result<Place>> place_for(Self, const SessionSpec&, SessionFacts&);
   static Task<Result<std::shared_ptr<Zygote>>> zygote_for(Self, const SessionSpec&);
-  CellStart cell_start(const SessionSpec&, const std::string& workspace,
-                       const std::vector<std::string>& kernel_words) const;
+  UniqueFd kernel() const { return UniqueFd(::fcntl(kernel_.get(), F_DUPFD_CLOEXEC, 3)); }
   static Task<Result<std::shared_ptr<LiveSession>>> make_session(Self, SessionSpec);
   static Task<> take_up(Self, std::shared_ptr<LiveSession>);
   std::string snapshot_path(const std::string& name) const {
     return fmt::format("{}/{}.snapshot", options_.state_folder, name);
   }
-  static void drop_workspace(const std::string& path);
+  Result<void> drop_workspace(const SessionFacts&);
+  void keep_files(const SessionFacts&, bool is_branch);
+  static Task<> save_when_idle(std::weak_ptr<Core>, Loop&, std::string name);
 
   Loop& loop_;
   SessionHostOptions options_;
@@ -121,7 +126,9 @@ class Core {
   Turns zygote_turn_;  // one is started at a time
   std::map<std::string, std::shared_ptr<Zygote>> zygotes_;
   std::map<std::string, std::string> without_zygote_;  // why there can be none
-  bool ended_ = false;
+  WritableFolders written_;
+  std::set<std::string> to_save_;  // sessions that wait to be idle
+  bool ended_ = false, discarded_ = false;
 };
 
 Result<void> Core::reserve(const std::string& name) {
@@ -136,13 +143,10 @@ Result<void> Core::reserve(const std::string& name) {
   return {};
 }
 
-Result<std::string> Core::workspace_for(const SessionSpec& spec, SessionFacts& facts) {
+std::string Core::workspace_for(const SessionSpec& spec, SessionFacts& facts) const {
   if (!spec.workspace.empty()) return spec.workspace;
-  std::string folder = options_.state_folder + "/workspaces";
-  TRY(make_private_folder(folder));
-  std::string own = fmt::format("{}/{}", folder, spec.name);
-  TRY(make_private_folder(own));
-  return facts.private_workspace = own;
+  facts.room = room_folder(options_, spec.name);
+  return facts.private_workspace = workspace_folder(options_, spec.name);
 }
 
 LaneOptions Core::lane_options(const SessionSpec& spec, const std::shared_ptr<Hold>& hold) {
@@ -151,24 +155,16 @@ LaneOptions Core::lane_options(const SessionSpec& spec, const std::shared_ptr<Ho
           }};
 }
 
-CellStart Core::cell_start(const SessionSpec& spec, const std::string& workspace,
-                           const std::vector<std::string>& kernel_words) const {
-  CellStart start{
-      options_.caisson, cell_words(spec, workspace, kernel_words), options_.environment, {}};
-  start.descriptors.emplace_back(::fcntl(kernel_.get(), F_DUPFD_CLOEXEC, 3));
-  return start;
-}
-
 Task<Result<Core::Place>> Core::own_cell(Self self, const SessionSpec& spec, SessionFacts& facts) {
   facts.info.cell = "own";
-  Result<std::string> workspace = self->workspace_for(spec, facts);
-  if (!workspace) co_return workspace.error();
-  facts.info.workspace = *workspace;
+  facts.info.workspace = self->workspace_for(spec, facts);
   Result<SocketPair> sockets = make_control_sockets();
   if (!sockets) co_return sockets.error();
-  CellStart start = self->cell_start(spec, *workspace, {"keeper", "3"});
-  start.descriptors.insert(start.descriptors.begin(), std::move(sockets->theirs));
-  Result<std::shared_ptr<CellProcess>> cell = CellProcess::start(self->loop_, std::move(start));
+  std::vector<UniqueFd> descriptors;
+  descriptors.push_back(std::move(sockets->theirs));
+  descriptors.push_back(self->kernel());
+  Result<std::shared_ptr<Hold>> cell =
+      self->options_.maker->start_cell(CellKind::kOwn, spec, std::move(descriptors));
   if (!cell) co_return cell.error();
   auto lane = std::make_shared<Lane>(self->loop_, std::move(sockets->ours), LaneOptions{});
   lane->listen();
@@ -176,10 +172,7 @@ Task<Result<Core::Place>> Core::own_cell(Self self, const SessionSpec& spec, Ses
 }
 
 Task<Result<std::shared_ptr<Zygote>>> Core::zygote_for(Self self, const SessionSpec& spec) {
-  std::vector<std::string> words{"zygote", "3"};
-  words.insert(words.end(), spec.preload.begin(), spec.preload.end());
-  if (spec.ipython) words.push_back("+ipython");  // its shell, where there is one
-  std::string key = spec.python + "\n" + join(words, " ");
+  std::string key = zygote_key(spec);
   Turns::Ticket turn = co_await self->zygote_turn_.take();
   if (auto found = self->zygotes_.find(key); found != self->zygotes_.end()) {
     if (found->second->alive()) co_return found->second;
@@ -187,14 +180,8 @@ Task<Result<std::shared_ptr<Zygote>>> Core::zygote_for(Self self, const SessionS
   }
   if (auto why = self->without_zygote_.find(key); why != self->without_zygote_.end())
     co_return Error::plain(why->second);
-  std::string folder = self->options_.state_folder + "/forks";
-  if (Result<void> made = make_private_folder(folder); !made) co_return made.error();
-  SessionSpec zygote_spec;  // the default policy, with the one grant that its forks give up
-  zygote_spec.python = spec.python;
-  zygote_spec.policy_words = {"--allow-nested"};
-  CellStart start = self->cell_start(zygote_spec, folder, words);
-  Result<std::shared_ptr<Zygote>> zygote =
-      co_await Zygote::start(self->loop_, std::move(start), folder);
+  Result<std::shared_ptr<Zygote>> zygote = co_await Zygote::start(
+      self->loop_, self->options_.maker, spec, self->kernel(), forks_folder(self->options_));
   if (!zygote) {
     self->without_zygote_[key] = zygote.error().what;
     co_return zygote.error();
@@ -215,7 +202,10 @@ Task<Result<Core::Place>> Core::fork_of_zygote(Self self, const SessionSpec& spe
   Result<Fork> fork = co_await Zygote::fork(*zygote, limits);
   if (!fork) co_return fork.error();
   facts.info.cell = "zygote";
-  facts.info.workspace = fork->workspace;
+  facts.room = fork->room;
+  facts.info.workspace = fork->room + "/files";
+  if (Result<void> noted = self->options_.maker->note_session(fork->room, spec.name, false); !noted)
+    facts.info.notes.push_back("its files will not come back after a crash: " + noted.error().what);
   if (!(*zygote)->missing().empty())
     facts.info.notes.push_back("could not be loaded ahead: " + (*zygote)->missing());
   co_return Place{fork->lane, fork->cell};
@@ -223,7 +213,12 @@ Task<Result<Core::Place>> Core::fork_of_zygote(Self self, const SessionSpec& spe
 
 // A folder of the host's or a policy of its own is a cell of its own: the zygote has neither.
 Task<Result<Core::Place>> Core::place_for(Self self, const SessionSpec& spec, SessionFacts& facts) {
-  if (spec.policy_words.empty() && spec.workspace.empty() && self->options_.zygotes) {
+  bool plain = spec.policy_words.empty() && spec.workspace.empty() && self->options_.zygotes;
+  if (plain && self->cells_can_write(spec.python)) {
+    facts.info.notes.push_back("a cell of its own: a session could write to its Python");
+    plain = false;
+  }
+  if (plain) {
     Result<Place> fork = co_await fork_of_zygote(self, spec, facts);
     if (fork) co_return fork;
     facts.info.notes.push_back("a cell of its own: " + printable(fork.error().what));
@@ -231,19 +226,34 @@ Task<Result<Core::Place>> Core::place_for(Self self, const SessionSpec& spec, Se
   co_return co_await own_cell(self, spec, facts);
 }
 
+bool Core::cells_can_write(const std::string& python) const {
+  if (written_.empty() || !control_enabled("session-python")) return false;
+  std::string_view path;
+  if (const char* ours = ::getenv("PATH")) path = ours;
+  for (std::string_view one : options_.environment)
+    if (one.starts_with("PATH=")) path = one.substr(5);
+  return written_.touch(python_folders(python, path));
+}
+
 Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, SessionSpec spec) {
+  self->written_.add(spec);
   SessionFacts facts;
   facts.info.name = spec.name;
   facts.info.created_unix = ::time(nullptr);
   facts.call_timeout = spec.call_timeout;
   facts.output_bytes = spec.output_bytes;
   facts.memory_bytes = spec.memory_bytes;
-  facts.home = self->options_.home;
-  facts.deny_load = self->options_.deny_load;
+  facts.maker = self->options_.maker;
+  facts.snapshot = self->snapshot_path(spec.name);
+  if (self->options_.idle_save.count() > 0)
+    facts.after_call = [weak = std::weak_ptr<Core>(self)](const std::string& name) {
+      if (Self core = weak.lock()) after_call(core, name);
+    };
   Result<Place> place = co_await place_for(self, spec, facts);
   if (!place) co_return place.error();
   place->lane->set_options(lane_options(spec, place->hold));
-  Result<json::object> hello = co_await place->lane->start(start_options(spec));
+  bool layers = spec.workspace.empty() && can_have_layers(self->options_.state_folder);
+  Result<json::object> hello = co_await place->lane->start(start_options(spec, layers));
   if (!hello) {
     co_await place->hold->ended(kLastWords);
     if (place->hold->alive())
@@ -277,8 +287,17 @@ Task<Result<std::shared_ptr<Session>>> Core::create(Self self, SessionSpec spec)
 
 Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session) {
   std::string path = self->snapshot_path(session->info().name);
+  // A cell of its own has them in place.
+  if (session->info().cell == "zygote") {
+    Result<bool> files = co_await self->options_.maker->take_up_workspace(session->facts().room,
+                                                                          session->info().name);
+    if (!files)
+      session->note("not all files of the workspace are back: " + files.error().what);
+    else if (*files)
+      session->note("the files of the workspace are back");
+  }
   if (::access(path.c_str(), F_OK) != 0) co_return session->note("there is no snapshot to take up");
-  Result<CallAnswer> answer = co_await session->unsave(path);
+  Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUp);
   if (!answer) co_return session->note("the snapshot was not taken up: " + answer.error().what);
   if (!answer->ok()) co_return session->note("the snapshot was not taken up");
   auto names = [&](const char* key) {
@@ -308,6 +327,8 @@ Task<Result<std::shared_ptr<Session>>> Core::branch(Self self, std::string sessi
   if (spec = self->specs_.find(session); spec != self->specs_.end())
     self->specs_[new_name] = SessionSpec(spec->second);
   self->sessions_[new_name] = *made;
+  if ((*made)->info().layered)
+    (void)self->options_.maker->note_session((*made)->facts().room, new_name, true);
   co_return std::shared_ptr<Session>(*made);
 }
 
@@ -323,20 +344,28 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
       saved = Error::plain(fmt::format("session {}: the snapshot could not be made", name));
   }
   bool is_branch = !session->info().parent.empty();
+  // While there is a room: it goes with the cell, and a branch's folder with its lane.
+  if (save_first) self->keep_files(session->facts(), is_branch);
   if (is_branch)
     session->close("it was ended");
   else
     session->kill();
   self->sessions_.erase(name);
   self->specs_.erase(name);
-  if (!save_first) drop_workspace(session->facts().private_workspace);
+  // A failure is told: nobody must believe that files are gone which are not.
+  if (!save_first) saved = self->drop_workspace(session->facts());
   co_return saved;
 }
 
-void Core::drop_workspace(const std::string& path) {
-  if (path.empty()) return;
-  std::error_code ignored;
-  fs::remove_all(path, ignored);  // by descriptors; links in it are removed, not followed
+void Core::keep_files(const SessionFacts& facts, bool is_branch) {
+  const SessionInfo& info = facts.info;
+  if (facts.room.empty() || (is_branch ? !info.layered : info.cell != "zygote")) return;
+  options_.maker->keep_workspace(facts.room, info.name, is_branch);
+}
+
+Result<void> Core::drop_workspace(const SessionFacts& facts) {
+  if (facts.private_workspace.empty()) return {};
+  return options_.maker->drop_workspace(facts.info.name);
 }
 
 Task<> Core::autosave(std::weak_ptr<Core> weak, Loop& loop, std::chrono::seconds every) {
@@ -359,6 +388,41 @@ Task<> Core::autosave(std::weak_ptr<Core> weak, Loop& loop, std::chrono::seconds
   }
 }
 
+void Core::after_call(Self self, const std::string& name) {
+  if (self->ended_ || !self->to_save_.insert(name).second) return;
+  spawn(self->loop_, save_when_idle(self, self->loop_, name));
+}
+
+// Once for a row of calls. A state that takes long to save is saved the less often: a tenth of the
+// time at most.
+Task<> Core::save_when_idle(std::weak_ptr<Core> weak, Loop& loop, std::string name) {
+  std::chrono::milliseconds pause{0};
+  for (uint64_t calls = 0;;) {
+    if (Self self = weak.lock()) pause = std::max(pause, self->options_.idle_save);
+    LoopTimer timer(loop.get_executor());
+    timer.expires_after(pause);
+    boost::system::error_code failed;
+    co_await timer.async_wait(boost::asio::redirect_error(kAwait, failed));
+    Self self = weak.lock();
+    std::shared_ptr<LiveSession> session = self && !self->ended_ ? self->find(name) : nullptr;
+    if (!session || !session->info().alive || !session->changed_since_saved()) {
+      if (self) self->to_save_.erase(name);
+      co_return;  // the next call begins anew
+    }
+    SessionInfo info = session->info();
+    if (info.busy || std::exchange(calls, info.calls) != info.calls) continue;
+    SteadyClock::time_point begin = SteadyClock::now();
+    Result<CallAnswer> saved = co_await session->save(self->snapshot_path(name));
+    if (!saved || !saved->ok()) {
+      self->to_save_.erase(name);
+      co_return;
+    }
+    calls = session->info().calls;
+    auto took = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begin);
+    pause = took * 9;
+  }
+}
+
 std::shared_ptr<LiveSession> Core::find(std::string_view name) const {
   auto found = sessions_.find(name);
   return found == sessions_.end() ? nullptr : found->second;
@@ -372,10 +436,21 @@ std::vector<SessionInfo> Core::list() const {
 
 void Core::kill_all() {
   ended_ = true;
+  // What was not ended is to come back, and so are its files: the room goes with the cell.
+  for (auto& [name, session] : sessions_)
+    if (!discarded_) keep_files(session->facts(), !session->info().parent.empty());
   for (auto& [key, zygote] : zygotes_) zygote->kill();  // all its forks with it, at once
   for (auto& [name, session] : sessions_) session->kill();
   sessions_.clear();
   zygotes_.clear();
+}
+
+void Core::discard_all() {
+  std::vector<SessionFacts> all;
+  for (auto& [name, session] : sessions_) all.push_back(session->facts());
+  discarded_ = true;
+  kill_all();
+  for (const SessionFacts& one : all) (void)drop_workspace(one);
 }
 
 class Host final : public SessionHost {
@@ -398,6 +473,7 @@ class Host final : public SessionHost {
     return Core::end(core_, std::move(name), save_first);
   }
   void kill_all() override { core_->kill_all(); }
+  void discard_all() override { core_->discard_all(); }
 
  private:
   std::shared_ptr<Core> core_;
@@ -411,7 +487,7 @@ Result<std::unique_ptr<SessionHost>> SessionHost::make(Loop& loop, SessionHostOp
   if (options.state_folder.empty()) options.state_folder = TRY(default_state_folder(options.home));
   TRY(make_private_folder(options.state_folder));
   raise_file_limit();
-  UniqueFd kernel = TRY(sealed_memfd("caisson-session", kernel_source()));
+  UniqueFd kernel = TRY(sealed_memfd("caisson-session", mutated_kernel(kernel_source())));
   std::chrono::seconds autosave = options.autosave;
   auto core = std::make_shared<Core>(loop, std::move(options), std::move(kernel));
   return std::unique_ptr<SessionHost>(new Host(loop, std::move(core), autosave));

@@ -7,6 +7,8 @@
 
 namespace caisson::session {
 
+class CellMaker;
+
 struct SessionHostOptions {
   std::string caisson = "/proc/self/exe";  // what is started as `caisson exec` for each cell
   std::string state_folder;                // snapshots and private workspaces; 0700, made if absent
@@ -14,7 +16,9 @@ struct SessionHostOptions {
   std::vector<std::string> deny_load;      // more paths that load refuses
   std::vector<std::string> environment;    // "K=V" for `caisson exec` itself; nothing of it enters
   std::chrono::seconds autosave{300};      // 0: never
+  std::chrono::milliseconds idle_save{0};  // after the last call of a row, beside that; 0: never
   bool zygotes = true;                     // false: every session is a cell of its own
+  std::shared_ptr<CellMaker> maker;        // of its cells; none: this process makes them
 };
 
 class SessionHost {
@@ -31,6 +35,8 @@ class SessionHost {
   // `save_first`: a clean end, with a snapshot that the next session of that name can take up.
   virtual Task<Result<void>> end(std::string name, bool save_first) = 0;
   virtual void kill_all() = 0;  // at once, without waiting for anything that a cell does
+  // The same, and nobody comes back for the workspaces that were made for its sessions.
+  virtual void discard_all() = 0;
 };
 
 }  // namespace caisson::session

@@ -1,12 +1,9 @@
 #include "session/zygote.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <boost/asio/redirect_error.hpp>
@@ -16,6 +13,7 @@
 #include "launch/cgroup_names.h"
 #include "plan/limits_plan.h"
 #include "seccomp/filters.h"
+#include "session/cell_words.h"
 
 namespace caisson::session {
 
@@ -26,13 +24,8 @@ namespace {
 constexpr std::chrono::seconds kStartPatience{60};
 constexpr std::chrono::milliseconds kLastWords{3000};
 constexpr std::chrono::milliseconds kBeforeRefill{20};
+constexpr size_t kReserve = 2;  // the next session, and the one after it
 constexpr uint64_t kTmpBytes = 256u << 20;
-
-Result<std::string> random_name() {
-  unsigned char raw[16];
-  if (::getrandom(raw, sizeof raw, 0) != sizeof raw) return Error::system("get random bytes");
-  return hex(raw);
-}
 
 bool has_slot(const CgroupPlan& plan, std::string_view controller) {
   return std::ranges::find(plan.slots, controller, &CgroupSlot::controller) != plan.slots.end();
@@ -83,29 +76,31 @@ ForkedCell::~ForkedCell() {
   kill();
   if (cgroup_->remove() && sweeper_) sweeper_->dismiss();
   cgroup_.reset();
-  if (workspace_.empty()) return;
-  std::error_code ignored;
-  // After the last process that could write to it. By descriptors: links are removed, not followed.
-  std::filesystem::remove_all(workspace_, ignored);
+  if (trash_) (void)trash_->take(workspace_);
 }
 
 std::string ForkedCell::last_words() const {
   return out_of_memory() ? "the memory limit was reached" : "its processes were killed";
 }
 
-Zygote::Zygote(Loop& loop, std::string workspaces)
-    : loop_(loop), workspaces_(std::move(workspaces)), ready_(loop) {}
+Zygote::Zygote(Loop& loop, std::shared_ptr<CellMaker> maker, std::string workspaces)
+    : loop_(loop), maker_(std::move(maker)), workspaces_(std::move(workspaces)), ready_(loop) {}
 
-Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Loop& loop, CellStart start,
+Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Loop& loop, std::shared_ptr<CellMaker> maker,
+                                                    SessionSpec spec, UniqueFd kernel,
                                                     std::string workspaces) {
-  auto zygote = std::make_shared<Zygote>(loop, std::move(workspaces));
+  auto zygote = std::make_shared<Zygote>(loop, maker, std::move(workspaces));
+  zygote->key_ = zygote_key(spec);
   Result<UniqueFd> filter = standard_filter();
   if (!filter) co_return filter.error();
   zygote->filter_ = std::move(*filter);
   Result<SocketPair> sockets = make_control_sockets();
   if (!sockets) co_return sockets.error();
-  start.descriptors.insert(start.descriptors.begin(), std::move(sockets->theirs));
-  Result<std::shared_ptr<CellProcess>> cell = CellProcess::start(loop, std::move(start));
+  std::vector<UniqueFd> descriptors;
+  descriptors.push_back(std::move(sockets->theirs));
+  descriptors.push_back(std::move(kernel));
+  Result<std::shared_ptr<Hold>> cell =
+      maker->start_cell(CellKind::kZygote, spec, std::move(descriptors));
   if (!cell) co_return cell.error();
   zygote->cell_ = *cell;
   zygote->channel_ = std::make_shared<Channel>(loop, std::move(sockets->ours), Speaker::kZygote);
@@ -131,34 +126,33 @@ void Zygote::heard(Frame frame) {
 void Zygote::ended(std::string) {
   bool was_ready = std::exchange(is_ready_, false);
   ready_.set();
-  reserve_.reset();
+  reserve_.clear();
   if (was_ready) cell_->kill();  // one that never was is about to say why
 }
 
 void Zygote::kill() {
-  reserve_.reset();
+  reserve_.clear();
   if (channel_) channel_->close();
   if (cell_) cell_->kill();
 }
 
-Result<Fork> Zygote::order_fork(const ForkLimits& limits) {
+Result<Fork> Zygote::order_fork(const ForkLimits& limits, ForkPlace place) {
   Fork fork;
   fork.limits = limits;
-  fork.cell = TRY(ForkedCell::make(limits));
-  std::vector<UniqueFd> joins = TRY(fork.cell->join_fds());
-  std::string name = TRY(random_name());
-  fork.workspace = fmt::format("{}/{}", workspaces_, name);
-  if (::mkdir(fork.workspace.c_str(), 0700) != 0) return Error::system("make a workspace");
-  fork.cell->own_workspace(fork.workspace);
+  fork.cell = std::move(place.hold);
+  fork.room = fmt::format("{}/{}", workspaces_, place.folder);
   SocketPair sockets = TRY(make_control_sockets());
   fork.lane = std::make_shared<Lane>(loop_, std::move(sockets.ours), LaneOptions{});
   fork.lane->listen();
-  json::object confine{{"workspace", name}, {"tmp_bytes", kTmpBytes}, {"joins", joins.size()}};
+  json::object confine{{"workspace", place.folder.substr(place.folder.rfind('/') + 1)},
+                       {"tmp_bytes", kTmpBytes},
+                       {"joins", place.joins.size()}};
+  confine["layers"] = can_have_layers(workspaces_);
   json::object order{{"confine", std::move(confine)}};
   std::vector<UniqueFd> descriptors;
   descriptors.push_back(std::move(sockets.theirs));
   descriptors.emplace_back(::fcntl(filter_.get(), F_DUPFD_CLOEXEC, 3));
-  for (UniqueFd& one : joins) descriptors.push_back(std::move(one));
+  for (UniqueFd& one : place.joins) descriptors.push_back(std::move(one));
   // NEW has the number that START has on a session's own socket.
   TRY(channel_->send(FrameType::kStart, ++requests_, "", json::serialize(order),
                      std::move(descriptors)));
@@ -166,7 +160,9 @@ Result<Fork> Zygote::order_fork(const ForkLimits& limits) {
 }
 
 Task<Result<Fork>> Zygote::make_fork(std::shared_ptr<Zygote> self, ForkLimits limits) {
-  Result<Fork> fork = self->order_fork(limits);
+  Result<ForkPlace> place = co_await self->maker_->make_fork(limits, self->key_);
+  if (!place) co_return place.error();
+  Result<Fork> fork = self->order_fork(limits, std::move(*place));
   if (!fork) co_return fork.error();
   Result<void> confined = co_await fork->lane->await_confined();
   if (!confined) co_return confined.error();
@@ -174,27 +170,33 @@ Task<Result<Fork>> Zygote::make_fork(std::shared_ptr<Zygote> self, ForkLimits li
 }
 
 Task<Result<Fork>> Zygote::fork(std::shared_ptr<Zygote> self, ForkLimits limits) {
+  std::deque<Fork>& reserve = self->reserve_;
+  std::erase_if(reserve,
+                [&](const Fork& one) { return !(one.limits == limits) || !one.lane->alive(); });
   std::optional<Fork> ready;
-  if (self->reserve_ && self->reserve_->limits == limits && self->reserve_->lane->alive())
-    ready.swap(self->reserve_);
-  if (!self->filling_ && !self->reserve_) {
-    self->filling_ = true;
-    spawn(self->loop_, fill_reserve(self, limits));
+  if (!reserve.empty()) {
+    ready = std::move(reserve.front());
+    reserve.pop_front();
   }
+  // Behind the first call of the session that was just asked for: making the next one takes as long
+  // as that call. But where sessions are asked for in a row, nobody waits.
+  bool in_a_row = !ready && self->requests_ > 0;
+  std::chrono::milliseconds pause = in_a_row ? std::chrono::milliseconds{0} : kBeforeRefill;
+  for (; reserve.size() + self->coming_ < kReserve; ++self->coming_)
+    spawn(self->loop_, fill_reserve(self, limits, pause));
   if (ready) co_return std::move(*ready);
   co_return co_await make_fork(self, limits);
 }
 
-Task<> Zygote::fill_reserve(std::shared_ptr<Zygote> self, ForkLimits limits) {
-  // Behind the first call of the session that was just asked for: making the next one takes as long
-  // as that call.
+Task<> Zygote::fill_reserve(std::shared_ptr<Zygote> self, ForkLimits limits,
+                            std::chrono::milliseconds wait) {
   LoopTimer pause(self->loop_.get_executor());
-  pause.expires_after(kBeforeRefill);
+  pause.expires_after(wait);
   boost::system::error_code ignored;
   co_await pause.async_wait(boost::asio::redirect_error(kAwait, ignored));
   Result<Fork> fork = co_await make_fork(self, limits);
-  self->filling_ = false;
-  if (fork && self->alive()) self->reserve_ = std::move(*fork);
+  --self->coming_;
+  if (fork && self->alive()) self->reserve_.push_back(std::move(*fork));
 }
 
 }  // namespace caisson::session

@@ -3,23 +3,17 @@
 // in a cgroup that the host has made for it.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "launch/cell_cgroup.h"
 #include "launch/cgroup_sweeper.h"
-#include "session/cell_process.h"
+#include "session/cell_maker.h"
 #include "session/lane.h"
 
 namespace caisson::session {
-
-// What a fork may use; forks with the same limits are alike until they are started.
-struct ForkLimits {
-  uint64_t memory_bytes = 0;
-  uint32_t cpu_millis = 0, pids = 0;
-  bool operator==(const ForkLimits&) const = default;
-};
 
 // The cgroup of one fork. Dropping it kills what is in it and takes its folders away.
 class ForkedCell final : public Hold {
@@ -33,7 +27,10 @@ class ForkedCell final : public Hold {
   // Where a process of one thread writes "0" to be in it.
   Result<std::vector<UniqueFd>> join_fds() const;
   // A folder that is the fork's alone, and goes with it.
-  void own_workspace(std::string path) { workspace_ = std::move(path); }
+  void own_workspace(std::string path, std::shared_ptr<Trash> trash) {
+    workspace_ = std::move(path);
+    trash_ = std::move(trash);
+  }
   void kill() override;
   bool alive() const override { return !killed_ && !out_of_memory(); }
   std::string last_words() const override;
@@ -45,20 +42,23 @@ class ForkedCell final : public Hold {
   mutable std::optional<CellCgroup> cgroup_;
   bool killed_ = false;
   std::string workspace_;
+  std::shared_ptr<Trash> trash_;
 };
 
 struct Fork {
   std::shared_ptr<Lane> lane;
-  std::shared_ptr<ForkedCell> cell;
-  std::string workspace;  // on the host
+  std::shared_ptr<Hold> cell;
+  std::string room;  // on the host (rooms.h)
   ForkLimits limits;
 };
 
 class Zygote final : public ChannelListener, public std::enable_shared_from_this<Zygote> {
  public:
-  // `workspaces`: the folder that is mounted into its cell; each fork keeps one folder of it.
-  static Task<Result<std::shared_ptr<Zygote>>> start(Loop&, CellStart, std::string workspaces);
-  Zygote(Loop& loop, std::string workspaces);
+  // `kernel`: what its Python runs. `workspaces`: the folder of the rooms of all forks; those of
+  // its own are mounted into its cell, and each fork keeps one.
+  static Task<Result<std::shared_ptr<Zygote>>> start(Loop&, std::shared_ptr<CellMaker>, SessionSpec,
+                                                     UniqueFd kernel, std::string workspaces);
+  Zygote(Loop& loop, std::shared_ptr<CellMaker> maker, std::string workspaces);
 
   bool alive() const { return cell_ && cell_->alive() && channel_->open(); }
   // One that waits for its START. The one in reserve, if it fits, and then there is a new one made.
@@ -71,20 +71,22 @@ class Zygote final : public ChannelListener, public std::enable_shared_from_this
   void ended(std::string why) override;
 
  private:
-  Result<Fork> order_fork(const ForkLimits&);
+  Result<Fork> order_fork(const ForkLimits&, ForkPlace);
   static Task<Result<Fork>> make_fork(std::shared_ptr<Zygote>, ForkLimits);
-  static Task<> fill_reserve(std::shared_ptr<Zygote>, ForkLimits);
+  static Task<> fill_reserve(std::shared_ptr<Zygote>, ForkLimits, std::chrono::milliseconds pause);
 
   Loop& loop_;
-  std::string workspaces_;
-  std::shared_ptr<CellProcess> cell_;
+  std::shared_ptr<CellMaker> maker_;
+  std::string workspaces_, key_;
+  std::shared_ptr<Hold> cell_;
   std::shared_ptr<Channel> channel_;
   UniqueFd filter_;
   Event ready_;
-  bool is_ready_ = false, filling_ = false;
+  bool is_ready_ = false;
+  size_t coming_ = 0;  // forks for the reserve that are being made
   uint32_t requests_ = 0;
   std::string missing_;
-  std::optional<Fork> reserve_;
+  std::deque<Fork> reserve_;
 };
 
 }  // namespace caisson::session

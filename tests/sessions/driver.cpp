@@ -79,10 +79,10 @@ json::object said(const CallAnswer& answer) {
 json::object said(const SessionInfo& info) {
   json::array notes;
   for (const std::string& one : info.notes) notes.push_back(json::string(one));
-  return {{"name", info.name},        {"python", info.python}, {"shell", info.shell},
-          {"parent", info.parent},    {"calls", info.calls},   {"workspace", info.workspace},
-          {"busy", info.busy},        {"alive", info.alive},   {"cell", info.cell},
-          {"notes", std::move(notes)}};
+  return {{"name", info.name},     {"python", info.python},   {"shell", info.shell},
+          {"parent", info.parent}, {"calls", info.calls},     {"workspace", info.workspace},
+          {"busy", info.busy},     {"alive", info.alive},     {"cell", info.cell},
+          {"inside", info.inside}, {"layered", info.layered}, {"notes", std::move(notes)}};
 }
 
 class Driver {

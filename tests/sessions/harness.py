@@ -9,6 +9,8 @@ import unittest
 
 CAISSON = DRIVER = None
 OWN_CELLS = False  # else sessions are forks of a zygote, where they can be
+FULL = False  # the large tests as large as they are meant to be
+MUTANT = None  # the control that the driver and its cells leave out
 DEADLINE = 60  # seconds; nothing here takes long, so that a hang is told as one
 
 
@@ -27,16 +29,21 @@ class Refused(Exception):
 class Host:
     """One process with a SessionHost. Orders run beside each other; answers come by number."""
 
-    def __init__(self, top, denied=(), env=None):
+    def __init__(self, top, denied=(), env=None, programs=None, wrap=(), owner=None):
         self.home = os.path.join(top, "home")
         self.state = os.path.join(top, "state")
         os.makedirs(self.home, exist_ok=True)
+        if owner is not None:  # whoever `wrap` makes of us
+            os.chown(self.home, owner, owner)
+        caisson, driver = programs or (CAISSON, DRIVER)
         environment = {"PATH": os.environ["PATH"], "HOME": self.home, "LANG": "C.UTF-8",
                        "XDG_STATE_HOME": os.path.join(top, "xdg"), **(env or {})}
         if OWN_CELLS:
             environment["OWN_CELLS"] = "1"
+        if MUTANT:
+            environment["CAISSON_MUTANT"] = MUTANT
         self.process = subprocess.Popen(
-            [DRIVER, CAISSON, self.state, self.home, *denied], stdin=subprocess.PIPE,
+            [*wrap, driver, caisson, self.state, self.home, *denied], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, env=environment, cwd=top)
         self.count = 0
         self.answers, self.streams = {}, {}

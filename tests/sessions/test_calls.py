@@ -155,6 +155,23 @@ class Checkpoints(SessionTest):
         self.assertNotEqual(s.value(draw)[1], twin[1])
 
 
+    def test_generators_of_libraries_are_seeded_anew(self):
+        """T61. Python sees to its own; numpy's global one is copied by fork as it is."""
+        s = self.session()
+        self.ok(s.exec(
+            "import sys, types\nnumbers = types.ModuleType('numpy.random'); numbers.state = 1\n"
+            "def seed(number): numbers.state = number\n"
+            "numbers.seed = seed; sys.modules['numpy.random'] = numbers"))
+        states = [s.value("numbers.state")]
+        for name in (s.name + "one", s.name + "two"):
+            self.host.ask("branch", s.name, **{"as": name})
+            self.addCleanup(self.end, name)
+            answer = self.host.ask("evaluate", name, expression="numbers.state")
+            states.append(answer["result"]["value"])
+        self.assertEqual(states[0], 1)
+        self.assertEqual(len(set(states)), 3, states)
+
+
 class Functions(SessionTest):
     def test_functions_of_the_host(self):
         s = self.session(functions=True)

@@ -137,8 +137,13 @@ class Snapshots(SessionTest):
         marker = self.path("marker")
         s = self.session()
         self.ok(s.exec("class Bomb:\n    def __reduce__(self):\n"
-                       "        import os; return (os.system, ('touch %s',))\nb = Bomb()" % marker))
+                       "        import subprocess\n"
+                       "        return (subprocess.call, (['touch', '/tmp/inside', %r],))\n"
+                       "b = Bomb()" % marker))
         path = self.path("bomb")
-        s.ask("save", path=path)
-        self.session().ask("unsave", path=path)
+        saved = self.ok(s.ask("save", path=path))
+        self.assertIn("b", saved["result"]["saved"])  # it is in the file
+        other = self.session()
+        self.ok(other.ask("unsave", path=path))
+        self.assertEqual(other.value("__import__('os').listdir('/tmp')"), ["inside"])  # and goes off
         self.assertFalse(os.path.exists(marker))

@@ -58,10 +58,10 @@ class Checkpoint:
             f.close_all(message[5])
         return False
 
-    def thaw(self, known):
+    def thaw(self, known, workspace=""):
         """A new live interpreter out of it; None when it did not come in time."""
         return birth(known, lambda theirs, ours: f.send_message(
-            self.sock, f.THAW, 0, 0, 0, b"", [sock.fileno() for sock in theirs]))
+            self.sock, f.THAW, 0, 0, 0, workspace.encode(), [sock.fileno() for sock in theirs]))
 
     def is_dead(self):
         return self.process is None or self.process.is_dead()
@@ -106,8 +106,8 @@ class Root:
     def is_dead(self):
         return False
 
-    def thaw(self, known):
-        return birth(known, self.fork_interpreter)
+    def thaw(self, known, workspace=""):
+        return birth(known, lambda theirs, ours: self.fork_interpreter(theirs, ours, workspace))
 
 
 def checked_facts(body):

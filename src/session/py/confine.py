@@ -101,7 +101,7 @@ def enter(order, filter_fd, joins):
     drop_capabilities()
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, c_ulong(1), c_ulong(0), c_ulong(0), c_ulong(0)),
           "set no_new_privs")
-    second_wall()
+    second_wall(order)
     install(program)
     verify()
 
@@ -147,9 +147,12 @@ def mounts(order):
     name = order["workspace"]
     if type(name) is not str or not name.isalnum() or len(name) > 64:
         raise NotConfined("a workspace of that name")
-    fd = open_file("/workspace/" + name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    mount("/proc/self/fd/%d" % fd, "/workspace", None, MS_BIND)
-    close(fd)
+    own = [("/workspace", "files")] + ([("/branches", "layers")] if order.get("layers") else [])
+    fds = [open_file("/workspace/%s/%s" % (name, below),
+                     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) for _, below in own]
+    for (target, _), fd in zip(own, fds):
+        mount("/proc/self/fd/%d" % fd, target, None, MS_BIND)
+        close(fd)
     size = "size=%d,nr_inodes=%d,mode=1777" % (order["tmp_bytes"],
                                                max(1024, order["tmp_bytes"] // 4096))
     for folder in ("/tmp", "/dev/shm"):
@@ -199,7 +202,7 @@ def drop_capabilities():
     check(libc.capset(byref(header), byref(none)), "drop capabilities")
 
 
-def second_wall():
+def second_wall(order):
     """Landlock behind the mounts, where the kernel has it: all may be read, few folders written;
     no signal and no abstract socket leaves the session."""
     abi = libc.syscall(c_long(LANDLOCK_CREATE), None, c_long(0), c_long(1))
@@ -211,7 +214,7 @@ def second_wall():
     rules = libc.syscall(c_long(LANDLOCK_CREATE), byref(attributes), c_long(size), c_long(0))
     check(rules, "make Landlock rules")
     allow(rules, "/", LANDLOCK_READ)
-    for folder in WRITABLE:
+    for folder in WRITABLE + (("/branches",) if order.get("layers") else ()):
         allow(rules, folder, handled)
     for device in ("null", "zero", "full", "random", "urandom", "tty"):
         allow(rules, "/dev/" + device, handled & LANDLOCK_OF_FILES)

@@ -25,31 +25,42 @@ SPILLED = 0x80  # added to a type: the body is in the frame's first descriptor
 START, EXEC, INTERRUPT, VARS, GET, SET, LOAD = 1, 2, 3, 4, 5, 6, 7
 RESET, CHECKPOINT, RESTORE, BRANCH, CHECKPOINTS, DROP = 8, 9, 10, 11, 12, 13
 SAVE, UNSAVE, HOST_REPLY, END = 14, 15, 16, 17
+STOP, HEARD, NONCES = 18, 19, 20
 # keeper -> host
 HELLO, RESULT, ENDED, HOST_CALL, DONE, REFUSED, NOTE = 65, 66, 67, 68, 69, 70, 71
 CONFINED = 72  # once, before any user code can be
+LIVE, WAY = 73, 74  # of a lane whose calls go to the interpreter directly
 # keeper <-> interpreter, beside the ones above
-READY, TAKEN, NOT_TAKEN, FORK, THAW = 96, 97, 98, 99, 100
+READY, TAKEN, NOT_TAKEN, FORK, THAW, CHANGED = 96, 97, 98, 99, 100, 101
 
 CALLS = frozenset((EXEC, VARS, GET, SET, LOAD, SAVE, UNSAVE))  # they start with a CALL_PREFIX
 
 HEADER = Struct("<IBI")  # length of the body, type, request id
 CALL_PREFIX = Struct("<IIBB")  # timeout ms, grace ms, flags, number of descriptors
 PRIVATE = Struct("<BBIQ")  # type, flags, request id, nonce
+NUMBER = Struct("<I")
+NONCE, RING = Struct("<Q"), 4096  # what the host has drawn for its last calls
+# of a STOP: nonce, number, generation, milliseconds since its start, grace in ms, why
+STOPPED = Struct("<QIIIIB")
+BECAUSE = ("timeout", "interrupt", "")
 
 # flags of a call
-NO_CHECKPOINT = 1
+NO_CHECKPOINT, DIRECT = 1, 2
 # flags of an interpreter's answer
-UNCHANGED, FORKING, THREADS_LEFT = 1, 2, 4
+UNCHANGED, FORKING, THREADS_LEFT, NOT_KEPT = 1, 2, 4, 8
+NO_ROOM = 1  # of NOT_TAKEN: the socket of the checkpoint could not be sent
 # flags of a RESULT, set by the keeper
 INTERRUPTED, NO_WAY_BACK, PROCESSES_ENDED = 1, 2, 4
 # exit code of an interpreter that found its socket gone
 CHANNEL_GONE = 97
+# and of one that has no descriptor left to take a request's
+USED_UP = 98
 
 CONTROL_SPACE = CMSG_SPACE(4 * MAX_FDS) + CMSG_SPACE(12)
 INTS = [Struct("<%di" % n) for n in range(256)]
 CREDENTIALS = Struct("<iII")
 F_ADD_SEALS, F_GET_SEALS, ALL_SEALS = 1033, 1034, 0x1 | 0x2 | 0x4 | 0x8
+NEEDED_SEALS = 0x2 | 0x4 | 0x8  # shrink, grow, write
 CLOEXEC_AND_SEALING = 0x1 | 0x2
 
 
@@ -77,6 +88,15 @@ def spill(body):
         close(fd)
         raise
     return fd
+
+
+def are_sealed(fds):
+    """True when they are memory that can't change. Whatever else code hands over ends here: to close
+    it can take as long as it likes."""
+    try:
+        return all(fcntl(fd, F_GET_SEALS) & NEEDED_SEALS == NEEDED_SEALS for fd in fds)
+    except OSError:
+        return False
 
 
 def unspill(fd, bound=MAX_BULK):
@@ -173,7 +193,7 @@ class Stream:
         return fds
 
 
-def send_message(sock, kind, flags, request, nonce, body=b"", fds=()):
+def send_message(sock, kind, flags, request, nonce, body=b"", fds=(), rounds=500):
     """One message between keeper and interpreter: whole or not at all (SOCK_SEQPACKET)."""
     spilled = -1
     if len(body) > MAX_INLINE:
@@ -182,7 +202,7 @@ def send_message(sock, kind, flags, request, nonce, body=b"", fds=()):
     try:
         head = PRIVATE.pack(kind, flags, request, nonce)
         if fds:
-            send_rights(sock, [head, body], fds)
+            send_rights(sock, [head, body], fds, rounds)
         else:
             sock.send(head + body)
     finally:
@@ -190,10 +210,11 @@ def send_message(sock, kind, flags, request, nonce, body=b"", fds=()):
             close(spilled)
 
 
-def send_rights(sock, parts, fds):
+def send_rights(sock, parts, fds, rounds=500):
     """Descriptors that are under way are counted for each user, and all forks of a zygote are one:
-    with hundreds of calls at once there may be no room for a moment (unix(7), ETOOMANYREFS)."""
-    for _ in range(500):
+    with hundreds of calls at once there may be no room for a moment (unix(7), ETOOMANYREFS). Code
+    in another session can also keep it so, for interpreters; keepers have room (hardening.py)."""
+    for _ in range(rounds):
         try:
             return sock.sendmsg(parts, rights(fds))
         except OSError as error:

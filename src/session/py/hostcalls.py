@@ -122,6 +122,10 @@ class Line:
         number = reply.get("call")
         if number in self.answers:
             self.answers[number] = reply
+        elif number is None:  # the host has not read whose it was
+            for number in list(self.answers):
+                if self.answers[number] is None:
+                    self.answers[number] = reply
 
 
 def make_function(line, name, doc):

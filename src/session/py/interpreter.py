@@ -11,13 +11,16 @@ from _signal import SIG_BLOCK, SIG_SETMASK, SIGINT, getsignal, pthread_sigmask, 
 from _signal import signal as set_handler
 from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from _thread import _count as count_threads
+from errno import ETOOMANYREFS
 from fcntl import fcntl
 from posix import (
     WNOHANG,
     _exit,
+    chdir,
     dup2,
     fork,
     fstat,
+    getcwd,
     listdir,
     setpgid,
     stat,
@@ -32,10 +35,13 @@ from errors import describe, name_of
 from execute import Executor
 from hostcalls import Early, Line, Reserved, make_batch, make_function
 from jsonio import dumps, loads
+from layers import path_below
 from magics import HOOK, Magics
+from pages import Gatherer
 from streams import Streams, high_number
 
 F_GETFD, F_SETFD = 1, 2
+ORDER_SECONDS = 1.0
 getrecursionlimit, setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
 settrace, setprofile = sys.settrace, sys.setprofile
 
@@ -58,6 +64,8 @@ class Interpreter:
         self.running = False
         self.forking = False
         self.sock = None
+        self.not_kept = 0  # NOT_KEPT when the last checkpoint could not be taken
+        self.gatherer = Gatherer()
         self.line = Line()
         self.early = Early()
         self.old_main = sys.modules["__main__"]  # freeing it in each fork would copy its pages
@@ -104,7 +112,12 @@ class Interpreter:
         main, sys.modules["__main__"] = sys.modules["__main__"], self.main
         try:
             self.ready_shell = ipython.make_shell(self)
+            if self.ready_shell is not None:
+                self.executor.shell = self.ready_shell
+                self.ready_shell.warm_up(lambda source: answer_bytes(self.executor.run(source)[0]))
         finally:
+            self.executor.shell = None
+            self.executor.start_over()
             sys.modules["__main__"] = main
 
     def add_functions(self, options):
@@ -161,31 +174,36 @@ class Interpreter:
         """None when the socket is gone: the keeper has ended, or the cell has closed it."""
         try:
             return f.receive_message(self.sock)
+        except f.Broken:  # nobody but the keeper and the host can send here: it was cut by the kernel
+            _exit(f.USED_UP)
         except OSError:
             return None
 
     def handle(self, kind, flags, request, nonce, body, fds):
+        number = None
+        if flags & f.DIRECT and kind != f.FORK:
+            number, body = body[: f.NUMBER.size], body[f.NUMBER.size:]
         if kind & f.SPILLED:
             kind &= ~f.SPILLED
             body = f.unspill(fds[0])
             close_fd(fds.pop(0))
         if kind == f.FORK:
-            self.take_checkpoint(request, nonce)
+            self.take_checkpoint(request, nonce, flags & f.DIRECT)
         elif kind == f.START:
             self.add_functions(loads(body))
         elif kind in f.CALLS:
-            self.serve(kind, flags, request, nonce, body, fds)
+            self.serve(kind, flags, request, nonce, body, fds, number)
         else:
             f.close_all(fds)
 
-    def serve(self, kind, flags, request, nonce, body, fds):
+    def serve(self, kind, flags, request, nonce, body, fds, number):
         self.line.current = current = (request, nonce)
         threads = count_threads()
         if kind == f.EXEC:
             answer, unchanged = self.execute(body, fds)
         else:
             answer, unchanged = self.other(kind, body, fds)
-        bits = f.UNCHANGED if unchanged else 0
+        bits = self.not_kept | (f.UNCHANGED if unchanged else 0)
         left = count_threads()
         if left:
             answer["threads"] = left
@@ -194,10 +212,32 @@ class Interpreter:
         if not unchanged and not flags & f.NO_CHECKPOINT:
             bits |= f.FORKING
         self.line.current = None
-        f.send_message(self.sock, f.RESULT, bits, *current, answer_bytes(answer))
+        if number is not None and not unchanged:
+            self.tell_keeper(f.CHANGED, bits, *current, number)
+        self.send_answer(bits, current, answer_bytes(answer))
         answer = body = None
         if bits & f.FORKING:
-            self.take_checkpoint(*current)
+            self.gatherer.gather()
+            self.take_checkpoint(*current, number is not None)
+
+    def send_answer(self, bits, current, body):
+        try:
+            f.send_message(self.sock, f.RESULT, bits, *current, body, rounds=50)
+        except OSError as error:
+            if error.errno != ETOOMANYREFS:
+                raise
+            f.send_message(self.sock, f.RESULT, bits, *current, dumps({
+                "status": "error", "error": plain_error(
+                    "an answer of %d bytes can't be handed over just now: too many descriptors are "
+                    "under way; what the call did is kept" % len(body))}))
+
+    def tell_keeper(self, *message):
+        """Of a call that came from the host directly: the keeper hears of it before the host has the
+        answer, so that whatever the host orders next finds it knowing."""
+        try:
+            f.send_message(self.line.sock, *message)
+        except OSError:
+            _exit(f.CHANNEL_GONE)
 
     def execute(self, body, fds):
         if len(fds) != 2:
@@ -263,28 +303,71 @@ class Interpreter:
 
     # --- checkpoints
 
-    def take_checkpoint(self, request, nonce):
-        ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
-        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+    def take_checkpoint(self, request, nonce, direct, given=()):
+        """`given`: its socket, from the keeper. Else one is made here, which is one hop less."""
+        tell = self.tell_keeper if direct else self.answer
         threads = count_tasks()
-        self.forking = True
         try:
+            if given:
+                ours, theirs = None, socket(AF_UNIX, SOCK_SEQPACKET, 0, given[0])
+            else:
+                ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+                ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+            self.forking = True
             pid = fork()
-        except OSError as error:
+        except OSError as error:  # no process, or no descriptor, to be had
             self.forking = False
+            self.not_kept = f.NOT_KEPT
             text = dumps({"error": "fork: " + (error.strerror or "failed")})
-            f.send_message(self.sock, f.NOT_TAKEN, 0, request, nonce, text)
+            tell(f.NOT_TAKEN, 0, request, nonce, text)
             return
         self.forking = False
+        self.not_kept = 0
         if pid:
             self.checkpoints = [one for one in self.checkpoints if not reaped(one)] + [pid]
             own_group(pid)  # before the next call can kill the group that it was born into
-            f.send_message(self.sock, f.TAKEN, 0, request, nonce, b"", [ours.fileno()])
-            ours.close()
             theirs.close()
+            if ours is None:
+                tell(f.TAKEN, 0, request, nonce)
+            else:
+                self.hand_over(ours, tell, direct, request, nonce)
             return
-        ours.close()
+        if ours is not None:
+            ours.close()
         self.freeze(theirs, threads)
+
+    def hand_over(self, ours, tell, direct, request, nonce):
+        """What can't be handed over ends with its socket; the keeper orders another one, and sends
+        the socket for it: it has room where an interpreter has none (hardening.py)."""
+        sock = self.line.sock if direct else self.sock
+        try:
+            f.send_message(sock, f.TAKEN, 0, request, nonce, b"", [ours.fileno()], rounds=0)
+        except OSError as error:
+            if error.errno != ETOOMANYREFS:
+                _exit(f.CHANNEL_GONE)
+            ours.close()
+            tell(f.NOT_TAKEN, f.NO_ROOM, request, nonce, dumps({"error": "no room for its socket"}))
+            self.not_kept = f.NOT_KEPT
+            self.take_second_order(direct)
+        ours.close()
+
+    def take_second_order(self, direct):
+        """On the line, ahead of the next call, which may be on its way already."""
+        self.line.sock.settimeout(ORDER_SECONDS)
+        try:
+            message = f.receive_message(self.line.sock)
+            while message is not None and message[0] != f.FORK:  # an answer that comes too late
+                f.close_all(message[5])
+                message = f.receive_message(self.line.sock)
+            self.line.sock.settimeout(None)
+        except (OSError, f.Broken):
+            self.line.sock.settimeout(None)
+            return
+        if message is not None and len(message[5]) == 1:
+            self.take_checkpoint(message[2], message[3], direct, message[5])
+
+    def answer(self, *message):
+        f.send_message(self.sock, *message)
 
     def freeze(self, sock, threads):
         """In the checkpoint: waits, and forks when told. Returns only in a child that is live."""
@@ -300,7 +383,7 @@ class Interpreter:
             message = f.receive_message(sock)
             if message is None:
                 _exit(0)
-            kind, _, _, _, _, fds, _ = message
+            kind, _, _, _, workspace, fds, _ = message
             if kind != f.THAW or len(fds) != 2:
                 f.close_all(fds)
                 continue
@@ -313,6 +396,8 @@ class Interpreter:
             self.forking = False
             if pid == 0:
                 sock.close()
+                if workspace:
+                    go_to_workspace(workspace.decode())
                 self.thaw(fds, old_mask)
                 return
             f.close_all(fds)
@@ -396,6 +481,22 @@ def reap():
             pass
     except OSError:
         pass
+
+
+def go_to_workspace(folder):
+    """Into the files of the lane that it wakes in, at the place where it was in those of another."""
+    try:
+        below = path_below(getcwd())
+    except OSError:
+        below = ""  # that folder is gone
+    if below is None:
+        return
+    for path in (folder + below, folder):
+        try:
+            chdir(path)
+            return
+        except OSError:
+            continue
 
 
 def reaped(pid):

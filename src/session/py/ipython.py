@@ -1,15 +1,50 @@
 """IPython's shell instead of the plain executor, when it was asked for and can be imported."""
 
+import sys
+
 from display import bundle_of, data_of
+
+# Values of exactly these types have a text and nothing else, unless a cell has said otherwise.
+PLAIN = frozenset((int, float, complex, bool, str, bytes))
+TEXT = "text/plain"
+WARMING = ("1 + 1", "x = 1", "x", "def f(): pass")
+
+
+class Spared:
+    """Half of IPython's import is for a terminal: the prompt, and the library that completes words
+    in it. Nobody types into a session, so they are left out; user code can import them later."""
+
+    EMBED = "IPython.terminal.embed"
+
+    def __enter__(self):
+        self.names = [name for name in (self.EMBED, "jedi") if name not in sys.modules]
+        if self.EMBED in self.names:
+            stub = type(sys)(self.EMBED)
+            stub.embed = embed
+            sys.modules[self.EMBED] = stub
+        if "jedi" in self.names:
+            sys.modules["jedi"] = None  # an import of it fails
+
+    def __exit__(self, *error):
+        for name in self.names:
+            sys.modules.pop(name, None)
+
+
+def embed(*args, **kwargs):
+    """IPython.embed(): imports what it needs when it is called."""
+    from IPython.terminal.embed import embed as real
+
+    return real(*args, **kwargs)
 
 
 def make_shell(inside):
     """The shell, or None when the environment has no IPython."""
     try:
-        from IPython.core.displayhook import DisplayHook
-        from IPython.core.displaypub import DisplayPublisher
-        from IPython.core.history import HistoryManager
-        from IPython.core.interactiveshell import InteractiveShell
+        with Spared():
+            from IPython.core.displayhook import DisplayHook
+            from IPython.core.displaypub import DisplayPublisher
+            from IPython.core.history import HistoryManager
+            from IPython.core.interactiveshell import InteractiveShell
     except Exception:
         return None
 
@@ -21,6 +56,15 @@ def make_shell(inside):
 
     class Hook(DisplayHook):
         """Keeps the last value once, and prints nothing."""
+
+        def compute_format_data(self, result):
+            # A dozen formatters are asked about every value: most of the time of a short cell.
+            kind = type(result)
+            if kind in PLAIN:
+                known = self.shell.display_formatter.formatters
+                if not any(kind in known[mime].type_printers for mime in known if mime != TEXT):
+                    return {TEXT: known[TEXT](result)}, {}
+            return super().compute_format_data(result)
 
         def write_output_prompt(self):
             pass
@@ -45,9 +89,10 @@ def make_shell(inside):
         def showsyntaxerror(self, *args, **kwargs):
             pass
 
-    shell = Shell.instance(
-        display_pub_class=Publisher, displayhook_class=Hook, user_module=main_module(),
-        colors="NoColor")
+    with Spared():
+        shell = Shell.instance(
+            display_pub_class=Publisher, displayhook_class=Hook, user_module=main_module(),
+            colors="NoColor")
     shell.history_manager.enabled = False
     inside.namespace.update(
         (k, v) for k, v in shell.user_ns.items() if k not in inside.namespace)
@@ -56,8 +101,6 @@ def make_shell(inside):
 
 
 def main_module():
-    import sys
-
     return sys.modules["__main__"]
 
 
@@ -74,6 +117,16 @@ def clean(data):
 class IPythonShell:
     def __init__(self, shell):
         self.shell = shell
+
+    def warm_up(self, run):
+        """In the zygote: the first cell costs ten times the second. Leaves no trace of it."""
+        names = self.shell.user_ns
+        before = dict(names)
+        for source in WARMING * 3:
+            run(source)
+        self.shell.reset(new_session=True)
+        for name in before:
+            names.setdefault(name, before[name])  # __doc__ and the like, which a reset takes away
 
     def run(self, source, answer):
         self.shell.found = None

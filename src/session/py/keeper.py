@@ -8,12 +8,12 @@ import select
 from _signal import SIG_DFL, SIG_IGN, SIGINT, SIGKILL, SIGPIPE, SIGTERM
 from _signal import signal as set_handler
 from _socket import AF_UNIX, SOCK_STREAM, socket
-from posix import _exit, fork, getpid, setpgid
+from posix import _exit, chdir, fork, getpid, setpgid
 from time import monotonic, sleep
 
 import frames as f
 from checkpoints import MAX_NAMED, Checkpoint, Root
-from hardening import be_ordinary, protect_keeper
+from hardening import be_ordinary, have_few_files, keep_only, protect_keeper
 from jsonio import dumps
 from lane import Lane
 from processes import reap_orphans
@@ -33,6 +33,8 @@ class Keeper:
         self.pid = getpid()
         self.ahead = None
         self.fading = set()  # checkpoints that were killed, and may not be dead yet
+        self.leaving = {}  # pidfd -> interpreter that was killed, the same
+        self.layers = None  # of files, where the session has a workspace of its own
         self.main = Lane(self, control, "main")
         self.lanes.append(self.main)
 
@@ -99,6 +101,10 @@ class Keeper:
             lane.refuse(request, "the session has been started already")
             return
         self.options = options
+        if options.get("layers"):
+            import layers
+
+            self.layers = layers.make_layers()
         live = self.take_ahead(options) or Root(self.fork_interpreter).thaw(self.known())
         if live is None:
             lane.refuse(request, "the interpreter did not start")
@@ -128,11 +134,15 @@ class Keeper:
             live.close()
             return None
 
-    def fork_interpreter(self, theirs, ours):
+    def fork_interpreter(self, theirs, ours, workspace=""):
         if fork():
             return
         try:
             self.let_go(ours)
+            keep_only([sock.fileno() for sock in theirs])
+            have_few_files()
+            if workspace:
+                chdir(workspace)
             setpgid(0, 0)
             be_ordinary()
             live(self.inside, theirs, self.options)
@@ -145,6 +155,8 @@ class Keeper:
             sock.close()
         if self.ahead is not None:
             self.ahead.close()
+        for process in self.leaving.values():
+            process.close()
         for lane in self.lanes:
             lane.let_go()
         for checkpoint in self.checkpoints.values():
@@ -178,6 +190,22 @@ class Keeper:
             self.fading.add(checkpoint.process.pid)
         checkpoint.discard()
 
+    def see_off(self, live):
+        """Collects an interpreter that was killed once it is dead, without waiting for it."""
+        process = live.process
+        live.sock.close()
+        live.line.close()
+        self.leaving[process.fd] = process
+        self.fading.add(process.pid)
+
+        def gone():
+            self.unwatch(process.fd)
+            self.leaving.pop(process.fd)
+            process.reap()
+            process.close()
+
+        self.watch(process.fd, gone)
+
     def discard_if_unused(self, checkpoint):
         if checkpoint is None or checkpoint is self.root or checkpoint.names:
             return
@@ -202,15 +230,23 @@ class Keeper:
             return "there are %d checkpoints already; drop one" % MAX_NAMED
         return None
 
-    def branch(self, request, start, name, control):
+    def branch(self, request, start, name, control, workspace):
         """A second live interpreter, on a control socket of its own."""
         lane = Lane(self, socket(AF_UNIX, SOCK_STREAM, 0, control), name)
-        live = start.thaw(self.known())
+        lane.workspace = workspace
+        # Known before the fork: an interpreter out of the root is one of the keeper, and lets go of
+        # the control sockets of all lanes that the keeper knows.
+        self.lanes.append(lane)
+        live = start.thaw(self.known(), workspace)
         if live is None:
+            self.lanes.remove(lane)
             lane.control.close()
             return None
-        self.lanes.append(lane)
         lane.watch_control()
+        waiting = select.poll()
+        waiting.register(lane.control.fileno(), select.POLLIN)
+        if waiting.poll(0):
+            lane.on_control()  # its NONCES, sent before the order
         lane.adopt(live, start)
         lane.greet(0)
         return lane

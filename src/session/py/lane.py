@@ -3,13 +3,14 @@
 from _signal import SIGINT
 from _socket import MSG_DONTWAIT
 from errno import EAGAIN
-from posix import urandom
+from posix import close as close_fd
+from posix import pread, urandom
 from time import monotonic
 
 import frames as f
 import orders
 from jsonio import dumps
-from processes import kill_descendants, kill_family, ticks_now
+from processes import TICKS, kill_descendants, kill_family, ticks_now
 from wayback import WayBack, reason_in
 
 MAX_DROPPED = 1000
@@ -37,6 +38,10 @@ class Call:
 class Lane(WayBack):
     def __init__(self, keeper, control, name):
         super().__init__()
+        self.direct = False  # the host holds the interpreter's socket, and calls without us
+        self.generation = 0  # of interpreters
+        self.nonces = None  # a file of the host's
+        self.relayed = None  # the nonce of a call that went by us all the same
         self.keeper = keeper
         self.name = name
         self.control = control
@@ -44,6 +49,7 @@ class Lane(WayBack):
         self.live = None
         self.call = None
         self.calls = 0
+        self.workspace = ""  # where what wakes in this lane finds its files; "": where it was
 
     # --- towards the host
 
@@ -71,6 +77,7 @@ class Lane(WayBack):
             "pid": self.live.process.pid,
             "functions": [e["name"] for e in self.keeper.options.get("functions", ())],
         }
+        facts["layers"] = self.keeper.layers is not None
         facts.update(self.keeper.facts)
         self.tell(f.HELLO, request, facts)
 
@@ -93,9 +100,15 @@ class Lane(WayBack):
     def let_go(self):
         """In a fork of the keeper: this lane is none of its business."""
         self.control.close()
+        self.forget_nonces()
         f.close_all(self.stream.fds)
         if self.live is not None:
             self.live.close()
+
+    def forget_nonces(self):
+        if self.nonces is not None:
+            close_fd(self.nonces)
+            self.nonces = None
 
     def close(self):
         """The host let go of this lane: what runs in it ends."""
@@ -106,9 +119,12 @@ class Lane(WayBack):
         self.control.close()
         f.close_all(self.stream.fds)
         self.kill_live()
+        self.forget_nonces()
         unused, self.base, self.coming = [self.base, *self.coming], None, []
         for checkpoint in unused:
             self.keeper.discard_if_unused(checkpoint)
+        if self.keeper.layers is not None and self.workspace:
+            self.keeper.layers.end_branch(self.workspace)
         if self is self.keeper.main:
             for lane in list(self.keeper.lanes):
                 lane.close()
@@ -117,11 +133,16 @@ class Lane(WayBack):
 
     def adopt(self, live, base):
         self.live = live
-        self.keeper.watch(live.sock.fileno(), self.on_message)
+        self.generation += 1
+        self.direct = self.keeper.options.get("direct") is True and self.nonces is not None
+        if not self.direct:
+            self.keeper.watch(live.sock.fileno(), self.on_message)
         self.keeper.watch(live.line.fileno(), self.on_host_call)
         self.keeper.watch(live.process.fd, self.on_death)
         live.sock.settimeout(0)
         live.line.settimeout(0)
+        if self.direct:
+            self.send(f.LIVE | f.SPILLED, 0, f.NUMBER.pack(self.generation), [live.sock.fileno()])
         old, self.base = self.base, base
         if base is not None:
             self.changed_at = base.after_call
@@ -129,14 +150,19 @@ class Lane(WayBack):
         if old is not base:
             self.keeper.discard_if_unused(old)
 
-    def kill_live(self, spare=()):
-        """Ends the interpreter and all that came from it; says how many other processes."""
+    def kill_live(self, spare=(), wait=True):
+        """Ends the interpreter and all that came from it; says how many other processes. Without
+        `wait` it may still be in the kernel, which takes its memory apart: a while, when it is
+        large. No code of it runs any more."""
         live, self.live = self.live, None
         self.awaited = None
         if live is None:
             return 0
         self.unwatch(live)
         ended = kill_family(live.process, self.keeper.known().union(spare), self.adopter())
+        if not wait:
+            self.keeper.see_off(live)
+            return ended
         live.process.is_dead(5000)
         live.process.reap()
         live.close()
@@ -154,14 +180,43 @@ class Lane(WayBack):
     def start_call(self, kind, request, body, prefix, fds):
         timeout_ms, grace_ms, flags, _ = prefix
         self.calls += 1
-        call = Call(self.calls, request, timeout_ms, grace_ms)
+        self.listen()
+        self.call = call = Call(self.calls, request, timeout_ms, grace_ms)
+        spilled = []
         try:
-            f.send_message(self.live.sock, kind, flags, request, call.nonce, body, fds)
+            if self.direct:
+                self.relayed = call.nonce
+                flags |= f.DIRECT
+                if len(body) > f.MAX_INLINE // 2:
+                    spilled.append(f.spill(body))
+                    kind, body = kind | f.SPILLED, b""
+                body = f.NUMBER.pack(call.number & 0xFFFFFFFF) + body
+            f.send_message(self.live.sock, kind, flags, request, call.nonce, body, [*spilled, *fds])
         except OSError:
-            self.call = call
             self.lose("its channel does not take requests")
-            return
-        self.call = call
+        finally:
+            f.close_all(spilled)
+
+    def take_over(self, request, nonce, number, elapsed_ms, grace_ms, why):
+        """A call that runs past us, and has to stop: its answer is ours to hear from now on."""
+        self.calls = max(self.calls, number)
+        self.call = call = Call(number, request, 0, grace_ms)
+        call.nonce = nonce
+        call.started -= elapsed_ms * TICKS // 1000 + 1
+        call.why = why
+        self.listen()
+        if why:
+            self.press(call)
+        else:
+            call.due = monotonic() + call.grace  # its socket has ended, or it talks nonsense
+
+    def listen(self):
+        if self.direct:
+            self.keeper.watch(self.live.sock.fileno(), self.on_message)
+
+    def side(self):
+        """Where the interpreter tells of its checkpoints."""
+        return self.live.line if self.direct else self.live.sock
 
     def on_message(self):
         try:
@@ -188,20 +243,49 @@ class Lane(WayBack):
         if kind & ~f.SPILLED == f.RESULT:
             if call is None or request != call.request or nonce != call.nonce:
                 return False
-            if len(fds) != (1 if kind & f.SPILLED else 0):
+            if len(fds) != (1 if kind & f.SPILLED else 0) or not f.are_sealed(fds):
                 return False
             self.on_result(bits, body, fds, kind & f.SPILLED)
+            return True
+        if kind == f.CHANGED and self.direct and not fds and len(body) == f.NUMBER.size:
+            self.on_changed(bits, request, nonce, f.NUMBER.unpack(body)[0])
             return True
         awaited = self.awaited
         if kind in (f.TAKEN, f.NOT_TAKEN) and awaited and awaited[:2] == (nonce, request):
             self.awaited = None
+            offered = self.offered.pop(nonce, None)
             if kind == f.TAKEN and len(fds) == 1:
                 self.on_taken(fds[0], awaited[2])
                 return True
+            if kind == f.TAKEN and not fds and offered is not None:
+                self.on_taken(offered.detach(), awaited[2])
+                return True
             f.close_all(fds)
+            if kind == f.NOT_TAKEN and bits & f.NO_ROOM and offered is None:
+                self.offer_socket(awaited[2])
+                return True
             self.no_checkpoint(reason_in(body))
             return True
         return False
+
+    def on_changed(self, bits, request, nonce, number):
+        """That something has changed is believed of anybody: it costs a checkpoint. But the checkpoint
+        that follows is believed only of who knows the call's nonce: what an earlier call has left
+        behind must not make a state that a later one goes back to."""
+        known = self.knows(number, nonce) or nonce == self.relayed
+        self.relayed = None
+        # The host counts its calls; a branch's count starts anew, where its checkpoint's does not.
+        self.calls = self.changed_at = number = max(number, self.calls + 1)
+        if known and bits & f.FORKING:
+            self.idle_deaths = 0
+            self.awaited = (nonce, request, number)
+
+    def knows(self, number, nonce):
+        place = number % f.RING * f.NONCE.size
+        try:
+            return pread(self.nonces, f.NONCE.size, place) == f.NONCE.pack(nonce)
+        except (OSError, TypeError):
+            return False
 
     def count_dropped(self):
         call = self.call
@@ -219,10 +303,14 @@ class Lane(WayBack):
             return
         self.call = None
         self.idle_deaths = 0
-        if bits & f.FORKING:
-            self.awaited = (call.nonce, call.request, call.number)
-        if not bits & f.UNCHANGED:
-            self.changed_at = call.number
+        if self.direct:
+            self.keeper.unwatch(self.live.sock.fileno())
+            self.drain()  # what it changed was told before
+        else:
+            if bits & f.FORKING:
+                self.awaited = (call.nonce, call.request, call.number)
+            if not bits & f.UNCHANGED:
+                self.changed_at = call.number
         flags = f.NO_WAY_BACK if self.no_way_back else 0
         if call.step:
             flags |= f.INTERRUPTED
@@ -247,12 +335,18 @@ class Lane(WayBack):
         if message is None:
             self.keeper.unwatch(self.live.line.fileno())
             return
-        kind, _, request, nonce, body, fds, _ = message
+        kind, bits, request, nonce, body, fds, _ = message
+        if kind in (f.CHANGED, f.TAKEN, f.NOT_TAKEN):
+            if not self.accept(kind, bits, request, nonce, body, fds):
+                f.close_all(fds)
+                self.count_dropped()
+            return
         call = self.call
         fits = (
             call is not None and kind & ~f.SPILLED == f.HOST_CALL and request == call.request
             and nonce == call.nonce and len(fds) == (1 if kind & f.SPILLED else 0)
-            and call.host_calls < MAX_HOST_CALLS
+            and call.host_calls < MAX_HOST_CALLS and f.are_sealed(fds)
+            and self.keeper.options.get("functions")
         )
         if fits:
             call.host_calls += 1
@@ -276,7 +370,9 @@ class Lane(WayBack):
         code, signal = self.live.process.end()
         if self.call is None:
             self.idle_deaths += 1
-        if code == f.CHANNEL_GONE:
+        if code == f.USED_UP:
+            why = "the code has used up the interpreter's descriptors"
+        elif code == f.CHANNEL_GONE:
             why = "the code closed the session's channel"
         elif signal is not None:
             why = "the interpreter was ended by signal %d" % signal
@@ -288,9 +384,13 @@ class Lane(WayBack):
 
     def drain(self):
         """What it has said already still counts: an answer, a checkpoint."""
+        whole = not self.direct or self.call is None or self.drain_one(self.live.sock)
+        return self.live is not None and self.drain_one(self.side()) and whole
+
+    def drain_one(self, sock):
         for _ in range(64):
             try:
-                message = f.receive_message(self.live.sock, MSG_DONTWAIT)
+                message = f.receive_message(sock, MSG_DONTWAIT)
             except f.Broken:
                 continue
             except OSError as error:

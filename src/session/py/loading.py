@@ -4,6 +4,7 @@ from posix import fstat
 
 from frames import read_all
 from jsonio import loads
+from pages import read_large, read_stream
 
 MAX_UNPACKED = 1 << 30
 MAP_FROM = 1 << 20
@@ -24,7 +25,7 @@ class CannotLoad(ValueError):
 
 def read_descriptor(fd):
     """The bytes of a regular file or memfd, from its start."""
-    return read_all(fd, size_of(fd))
+    return read_large(fd, size_of(fd))
 
 
 def size_of(fd):
@@ -51,6 +52,8 @@ def read_text(fd, encoding):
 
 
 def from_descriptor(fd, kind, request):
+    if kind == "bytes" and type(request.get("size")) is int:
+        return read_stream(fd, request["size"])
     if kind == "bytes":
         return read_descriptor(fd)
     if kind == "json":

@@ -4,8 +4,11 @@ from posix import killpg
 
 import frames as f
 from jsonio import loads
+from layers import HOME, NotCopied
 
 MAX_LANES = 65
+SHARED = "shared"  # files that the host gave: every lane sees them, and no checkpoint holds them
+
 
 def obey(lane, kind, request, body):
     """One frame from the host."""
@@ -20,6 +23,9 @@ def obey(lane, kind, request, body):
             body = f.unspill(fd[0])
         finally:
             f.close_all(fd)
+    if kind == f.STOP:
+        stop(lane, request, body)
+        return
     handler = HANDLERS.get(kind)
     if handler is None:
         raise f.Broken("a frame of unknown type")
@@ -103,6 +109,30 @@ def interrupt(lane, request, value):
         lane.press(call)
 
 
+def stop(lane, request, body):
+    """Of a call that the host has sent to the interpreter itself: from here on it is the keeper's.
+    One of an interpreter that is gone has had its end told already."""
+    if len(body) != f.STOPPED.size:
+        raise f.Broken("a STOP of another size")
+    nonce, number, generation, elapsed, grace, why = f.STOPPED.unpack(body)
+    if lane.live is not None and lane.call is None and generation == lane.generation:
+        lane.take_over(request, nonce, number, elapsed, grace, f.BECAUSE[min(why, 2)])
+
+
+def nonces(lane, request, value):
+    """Where the host writes what only it and the call that runs can know."""
+    fds = lane.stream.take_fds(1)
+    if lane.nonces is None:
+        lane.nonces = fds[0]
+    else:
+        f.close_all(fds)
+
+
+def heard(lane, request, value):
+    """The host had a call in the interpreter that ended: it was not idle."""
+    lane.idle_deaths = 0
+
+
 def busy(lane, request):
     if lane.live is None:
         lane.refuse(request, "the session has not been started")
@@ -137,8 +167,19 @@ def checkpoint(lane, request, value):
 
 
 def give_name(lane, request, name, frozen):
+    """A name is for the interpreter and the files as they are now: two of one interpreter may have
+    other files."""
+    files, layers = SHARED, lane.keeper.layers
+    if layers is not None:
+        try:
+            layers.keep_only([one for c in lane.keeper.named() for one in c.names])
+            files = layers.freeze(name, lane.workspace or HOME)
+        except NotCopied as error:
+            lane.refuse(request, "no checkpoint was taken: %s" % error)
+            lane.keeper.discard_if_unused(frozen)
+            return
     frozen.names.append(name)
-    lane.tell(f.DONE, request, {"checkpoint": frozen.entry()})
+    lane.tell(f.DONE, request, {"checkpoint": frozen.entry(), "files": files})
 
 
 def restore(lane, request, value):
@@ -149,23 +190,30 @@ def restore(lane, request, value):
     if frozen is None:
         lane.refuse(request, "there is no checkpoint of that name")
     else:
-        go_to(lane, request, frozen)
+        go_to(lane, request, frozen, value["name"])
 
 
-def go_to(lane, request, frozen):
-    """Ends the live interpreter and wakes another one out of a checkpoint."""
+def go_to(lane, request, frozen, name=None):
+    """Ends the live interpreter and wakes another one out of a checkpoint; its files with a name."""
     if frozen is None:
         lane.refuse(request, "that checkpoint is gone")
         return
-    live = frozen.thaw(lane.keeper.known())
+    live = frozen.thaw(lane.keeper.known(), lane.workspace)
     if live is None:
         lane.refuse(request, "that checkpoint no longer wakes; nothing was changed")
         lane.checkpoint_gone(frozen)
         return
-    ended = lane.kill_live({live.process.pid})
+    # Files are put back only after the end of whoever could write to them.
+    ended = lane.kill_live({live.process.pid}, wait=name is not None)
     lane.adopt(live, frozen)
     lane.no_way_back = ""
-    lane.tell(f.DONE, request, {"checkpoint": frozen.entry(), "processes_ended": ended})
+    files, layers = SHARED, lane.keeper.layers
+    if name is None:
+        files = "left as they are"
+    elif layers is not None:  # after the end of what could write to them
+        files = layers.put_back(name, lane.workspace or HOME)
+    lane.tell(f.DONE, request, {"checkpoint": frozen.entry(), "processes_ended": ended,
+                                "files": files})
 
 
 def branch(lane, request, value):
@@ -179,6 +227,10 @@ def branch(lane, request, value):
         f.close_all([control])
         lane.refuse(request, "a branch's name is a string of up to 128 characters")
         return
+    if lane.keeper.layers is not None and not fits_a_folder(name):
+        f.close_all([control])
+        lane.refuse(request, "a branch's name is letters, digits, . _ - and starts with one of the former")
+        return
     if busy(lane, request):
         f.close_all([control])
         return
@@ -188,21 +240,39 @@ def branch(lane, request, value):
         f.close_all([control])
         lane.refuse(request, "there is no such checkpoint to branch from")
         return
-    made = lane.keeper.branch(request, frozen, name, control)
+    workspace, files, layers = lane.workspace, SHARED, lane.keeper.layers
+    if layers is not None:
+        try:
+            workspace, files = layers.branch(value.get("from"), lane.workspace or HOME, name)
+        except NotCopied as error:
+            f.close_all([control])
+            lane.refuse(request, "no branch was made: %s" % error)
+            return
+    made = lane.keeper.branch(request, frozen, name, control, workspace)
     if made is None:
+        if layers is not None:
+            layers.end_branch(workspace)
         lane.refuse(request, "that checkpoint no longer wakes")
         lane.checkpoint_gone(frozen)
     else:
-        lane.tell(f.DONE, request, {"branch": name, "checkpoint": frozen.entry()})
+        lane.tell(f.DONE, request, {"branch": name, "checkpoint": frozen.entry(), "files": files,
+                                    "workspace": workspace or HOME})
+
+
+def fits_a_folder(name):
+    return name[:1].isalnum() and name.isascii() and name.replace(".", "").replace(
+        "_", "").replace("-", "").isalnum()
 
 
 def checkpoints(lane, request, value):
     lane.hear_coming()
-    root = lane.keeper.root
+    root, layers = lane.keeper.root, lane.keeper.layers
     lane.tell(f.DONE, request, {
         "checkpoints": [c.entry() for c in lane.keeper.named()],
         "root": root.number if root is not None else None,
         "base": lane.base.number if lane.base is not None else None,
+        "files": SHARED if layers is None else {
+            name: layer.tally.facts() for name, layer in layers.named.items()},
     })
 
 
@@ -212,6 +282,8 @@ def drop(lane, request, value):
         lane.refuse(request, "there is no checkpoint of that name")
         return
     frozen.names.remove(value["name"])
+    if lane.keeper.layers is not None:
+        lane.keeper.layers.drop(value["name"])
     if not frozen.names:
         for other in lane.keeper.checkpoints.values():
             if other.parent is frozen:
@@ -235,5 +307,6 @@ def signal_group(pid, number):
 HANDLERS = {
     f.START: start, f.INTERRUPT: interrupt, f.RESET: reset, f.CHECKPOINT: checkpoint,
     f.RESTORE: restore, f.BRANCH: branch, f.CHECKPOINTS: checkpoints, f.DROP: drop,
-    f.HOST_REPLY: host_reply, f.END: end,
+    f.HOST_REPLY: host_reply, f.END: end, f.HEARD: heard,
+    f.NONCES: nonces,
 }

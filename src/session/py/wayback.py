@@ -1,6 +1,6 @@
 """A lane's way back: the checkpoints it takes, and the return to the newest that still wakes."""
 
-from _socket import SO_TYPE, SOCK_SEQPACKET, SOL_SOCKET, socket
+from _socket import AF_UNIX, SO_PASSCRED, SO_TYPE, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from posix import urandom
 from select import POLLIN, poll
 from time import monotonic, sleep
@@ -10,7 +10,7 @@ import orders
 from jsonio import loads
 
 MAX_IDLE_DEATHS = 5
-READY_SECONDS = 5.0
+READY_SECONDS = 3.0  # well within the time that the host gives a lane
 
 
 class WayBack:
@@ -20,10 +20,22 @@ class WayBack:
         self.base = None  # the checkpoint that a restore goes back to
         self.coming = []  # checkpoints that were forked and have not reported yet, oldest first
         self.awaited = None  # (nonce, request, call number): a checkpoint that was ordered
+        self.offered = {}  # nonce -> our end of its socket, when that was sent with the order
         self.changed_at = 0  # number of the last call that may have changed the state
         self.wanted = []  # (request, name) of checkpoints to be named once they are there
         self.idle_deaths = 0
-        self.no_way_back = ""  # why there is no newer checkpoint
+        self.reason = ""
+
+    @property
+    def no_way_back(self):
+        """Why there is no newer checkpoint."""
+        return self.reason
+
+    @no_way_back.setter
+    def no_way_back(self, reason):
+        if self.direct and bool(reason) != bool(self.reason):
+            self.send(f.WAY, 0, b"\1" if reason else b"\0")
+        self.reason = reason
 
     def is_dirty(self):
         """Calls have changed the state since the checkpoint that a restore goes back to."""
@@ -31,12 +43,25 @@ class WayBack:
 
     def ask_for_checkpoint(self):
         nonce = int.from_bytes(urandom(8), "little")
-        request = nonce & 0xFFFFFFFF
-        self.awaited = (nonce, request, self.calls)
+        self.order_checkpoint(self.live.sock, nonce, self.calls)
+
+    def order_checkpoint(self, sock, nonce, number, fds=()):
+        request, flags = nonce & 0xFFFFFFFF, f.DIRECT if self.direct else 0
+        self.awaited = (nonce, request, number)
         try:
-            f.send_message(self.live.sock, f.FORK, 0, request, nonce)
+            f.send_message(sock, f.FORK, flags, request, nonce, b"", fds)
         except OSError:
             self.awaited = None
+
+    def offer_socket(self, number):
+        """Orders a checkpoint once more: the interpreter could not send its socket, so it is sent
+        one. (An object that is forgotten closes its socket, and what waits at the other end ends.)"""
+        ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+        nonce = int.from_bytes(urandom(8), "little")
+        self.offered = {nonce: ours}
+        self.order_checkpoint(self.live.line, nonce, number, [theirs.fileno()])
+        theirs.close()
 
     def on_taken(self, fd, number):
         sock = socket(fileno=fd)
@@ -109,9 +134,11 @@ class WayBack:
     def hear_coming(self):
         """A checkpoint that was ordered before this is the one to go back to: wait for it."""
         until = monotonic() + READY_SECONDS
+        if self.direct and self.live is not None:
+            self.drain()  # a call that went past the keeper may have changed things
         while self.awaited is not None and self.live is not None and monotonic() < until:
             watcher = poll()
-            watcher.register(self.live.sock.fileno(), POLLIN)
+            watcher.register(self.side().fileno(), POLLIN)
             if not watcher.poll(int(READY_SECONDS * 1000)) or not self.drain():
                 break
         self.awaited = None
@@ -146,7 +173,7 @@ class WayBack:
     def wake(self, checkpoint):
         """Tries more than once: a fork can fail while the processes just killed still count."""
         for _ in range(4):
-            live = checkpoint.thaw(self.keeper.known())
+            live = checkpoint.thaw(self.keeper.known(), self.workspace)
             if live is not None or checkpoint.is_dead():
                 return live
             sleep(0.05)

@@ -24,6 +24,7 @@ def preload(names):
     import keeper  # noqa: F401
     from interpreter import Interpreter
 
+    gc.disable()  # what an import leaves behind is collected once, at the end
     inside = Interpreter()
     missing = []
     for name in names:
@@ -39,6 +40,7 @@ def preload(names):
         inside.prepare_shell()
     gc.collect()
     gc.freeze()
+    gc.enable()
     return inside, missing
 
 

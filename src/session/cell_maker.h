@@ -1,0 +1,101 @@
+// CellMaker: what a host of sessions needs of the machine: cells, places for forks, files to load.
+// One that does it in this process, or (remote_maker.h) one that asks a launcher, for a process
+// that has given up the right to do any of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "session/cell_process.h"
+#include "session/load_rules.h"
+#include "session/rooms.h"
+#include "session/session_host.h"
+
+namespace caisson::session {
+
+// What a fork may use; forks with the same limits are alike until they are started.
+struct ForkLimits {
+  uint64_t memory_bytes = 0;
+  uint32_t cpu_millis = 0, pids = 0;
+  bool operator==(const ForkLimits&) const = default;
+};
+
+// A cgroup and a folder for a fork of the zygote. Both go with the hold.
+struct ForkPlace {
+  std::shared_ptr<Hold> hold;
+  std::vector<UniqueFd> joins;  // where a process of one thread writes "0" to be in it
+  std::string folder;           // "ZYGOTE/ROOM", below the folder of forks
+};
+
+enum class CellKind { kOwn, kZygote };
+
+class CellMaker {
+ public:
+  virtual ~CellMaker() = default;
+  // `descriptors`: the command's 3, 4, …
+  virtual Result<std::shared_ptr<Hold>> start_cell(CellKind, const SessionSpec&,
+                                                   std::vector<UniqueFd> descriptors) = 0;
+  // `zygote`: its key, as of zygote_key().
+  virtual Task<Result<ForkPlace>> make_fork(ForkLimits, std::string zygote) = 0;
+  // A file, a folder or a glob of the host, judged by LoadRules.
+  virtual Task<Result<LoadedFiles>> load(std::string path, std::string workspace,
+                                         uint64_t most_bytes) = 0;
+  // The private one of a session by that name, in a cell of its own that has ended.
+  virtual Result<void> drop_workspace(const std::string& session) = 0;
+  // rooms.h. `is_branch`: its files are in the layers of the room, and not the room's own.
+  virtual Result<void> note_session(const std::string& room, const std::string& session,
+                                    bool is_branch) = 0;
+  virtual void keep_workspace(const std::string& room, const std::string& session,
+                              bool is_branch) = 0;
+  virtual Task<Result<bool>> take_up_workspace(std::string room, std::string session) = 0;
+};
+
+class LocalMaker final : public CellMaker {
+ public:
+  LocalMaker(Loop& loop, SessionHostOptions options)
+      : loop_(loop),
+        options_(std::move(options)),
+        trash_(std::make_shared<Trash>(loop, options_.caisson, options_.state_folder)) {}
+
+  Result<std::shared_ptr<Hold>> start_cell(CellKind, const SessionSpec&,
+                                           std::vector<UniqueFd> descriptors) override;
+  Task<Result<ForkPlace>> make_fork(ForkLimits, std::string zygote) override;
+  Task<Result<LoadedFiles>> load(std::string path, std::string workspace,
+                                 uint64_t most_bytes) override;
+  Result<void> drop_workspace(const std::string& session) override;
+  Result<void> note_session(const std::string& room, const std::string& session,
+                            bool is_branch) override;
+  void keep_workspace(const std::string& room, const std::string& session, bool is_branch) override;
+  Task<Result<bool>> take_up_workspace(std::string room, std::string session) override;
+
+  // Once, when there is one (ForksClaim).
+  UniqueFd take_claim_lock() { return claim_ ? claim_->hand_over() : UniqueFd(); }
+
+  // The same, at once.
+  Result<bool> take_up_now(const std::string& room, const std::string& session);
+  Result<ForkPlace> make_fork_now(const ForkLimits&, const std::string& zygote);
+  Result<LoadedFiles> load_now(const std::string& path, const std::string& workspace,
+                               uint64_t most_bytes);
+
+ private:
+  Result<std::string> new_layers(const std::string& session);
+  Result<std::string> new_workspace(const SessionSpec&);
+  Result<std::string> zygote_folder(const std::string& key);
+
+  Loop& loop_;
+  SessionHostOptions options_;
+  std::shared_ptr<Trash> trash_;
+  bool swept_ = false;
+  std::optional<ForksClaim> claim_;
+};
+
+// Where things are in a state folder.
+std::string forks_folder(const SessionHostOptions&);
+std::string workspace_folder(const SessionHostOptions&, const std::string& session);
+std::string room_folder(const SessionHostOptions&, const std::string& session);  // in its own cell
+// Ours alone (0700), made if it is not there.
+Result<void> make_private_folder(const std::string& path);
+
+}  // namespace caisson::session

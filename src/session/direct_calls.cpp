@@ -1,0 +1,182 @@
+// Calls that go to the interpreter without the keeper, and what becomes of them: an answer, or a
+// stop, which is the keeper's work.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/control.h"
+#include "base/scope_exit.h"
+#include "session/lane.h"
+
+namespace caisson::session {
+
+namespace {
+
+constexpr uint32_t kMostDropped = 1000;  // messages of one call that don't fit
+constexpr int kRounds = 64;              // at once, so that others have their turn
+constexpr size_t kNoncesAtOnce = 32;
+constexpr size_t kRing = 4096;  // the keeper may be so many calls behind
+constexpr uint8_t kNotKeptBit = 8;
+
+SteadyClock::time_point after(SteadyClock::time_point begin, std::chrono::milliseconds timeout,
+                              std::chrono::milliseconds more) {
+  return timeout.count() ? begin + timeout + more : SteadyClock::time_point::max();
+}
+
+void start_streams(Call& call) {
+  if (call.output) call.output->start();
+  if (call.feed) call.feed->start();
+}
+
+}  // namespace
+
+// The keeper is not woken for a call, but has to tell later whether what it hears comes from the
+// call that ran. It holds this file; nothing that runs user code does.
+void Lane::offer_nonces() {
+  UniqueFd ring{::memfd_create("caisson-nonces", MFD_CLOEXEC)};
+  if (!ring || ::ftruncate(ring.get(), kRing * sizeof(uint64_t)) != 0) return;
+  std::vector<UniqueFd> descriptors;
+  descriptors.emplace_back(::fcntl(ring.get(), F_DUPFD_CLOEXEC, 3));
+  if (!descriptors[0]) return;
+  ring_ = std::move(ring);
+  (void)channel_->send(FrameType::kNonces, 0, "", "", std::move(descriptors));
+}
+
+// Random for each call: what was left behind by an earlier one can't answer this one.
+uint64_t Lane::draw_nonce() {
+  if (nonces_.empty()) {
+    nonces_.resize(kNoncesAtOnce);
+    auto size = static_cast<ssize_t>(nonces_.size() * sizeof nonces_[0]);
+    if (::getrandom(nonces_.data(), static_cast<size_t>(size), 0) != size) std::abort();
+  }
+  uint64_t nonce = nonces_.back();
+  nonces_.pop_back();
+  auto place = static_cast<off_t>(calls_ % kRing * sizeof nonce);
+  (void)!::pwrite(ring_.get(), &nonce, sizeof nonce, place);
+  return nonce;
+}
+
+Task<Result<Frame>> Lane::ask_directly(Call& call, SteadyClock::time_point begin) {
+  Waiting waiting(loop_);
+  waiting.is_call = true;
+  waiting.begin = begin;
+  asked_ = direct_;
+  if (asked_) waiting.direct = {requests_ + 1, calls_, draw_nonce()};
+  if (!asked_ || !asked_->send(call.type, waiting.direct, call.body, call.descriptors)) {
+    asked_.reset();
+    start_streams(call);
+    CallPrefix prefix{static_cast<uint32_t>(call.timeout.count()),
+                      static_cast<uint32_t>(kGrace.count()),
+                      static_cast<uint8_t>(call.descriptors.size())};
+    co_return co_await ask(call.type, encode_prefix(prefix), std::move(call.body),
+                           std::move(call.descriptors),
+                           after(begin, call.timeout, kGrace + kPatience), true);
+  }
+  // From here the other side is at work: what we do until it answers costs no time.
+  waiting.request = ++requests_;
+  waiting.is_direct = true;
+  waiting_ = &waiting;
+  ScopeExit forget([this] {
+    waiting_ = nullptr;
+    asked_->finish();
+    if (asked_ != direct_) asked_->close();
+    asked_.reset();
+  });
+  asked_->when_ready([weak = weak_from_this()] {
+    if (std::shared_ptr<Lane> self = weak.lock()) self->hear_directly();
+  });
+  start_streams(call);
+  auto due = after(begin, call.timeout, std::chrono::milliseconds{0});
+  bool answered = co_await waiting.answered.wait(due);
+  if (!answered && waiting.is_direct) stop_direct(StopReason::kTimeout);
+  co_return co_await last_wait(waiting, waiting.answered.deadline());
+}
+
+// An interpreter to talk to: the first, or one that has woken in place of another.
+void Lane::took_live(Frame frame) {
+  if (!frame.spilled || frame.body.size() != 4) return;
+  uint32_t generation = 0;
+  for (size_t i = 4; i-- > 0;)
+    generation = generation << 8 | static_cast<unsigned char>(frame.body[i]);
+  // The one before may have answered just before its end.
+  if (waiting_ && waiting_->is_direct) hear_directly();
+  Result<std::shared_ptr<Direct>> made = Direct::take(loop_, std::move(frame.spilled), generation);
+  if (direct_ && direct_ != asked_) direct_->close();
+  direct_ = made ? *made : nullptr;  // without one, calls go by the keeper
+}
+
+void Lane::hear_directly() {
+  for (int i = 0; i < kRounds && waiting_ && waiting_->is_direct; ++i) {
+    DirectMessage message = asked_->receive();
+    if (message.kind == DirectMessage::Kind::kNothing) break;
+    // Dead, or its socket was closed by the code: the keeper finds out which, and tells.
+    if (message.kind == DirectMessage::Kind::kEnded ||
+        message.kind == DirectMessage::Kind::kForeign)
+      return stop_direct(StopReason::kBroken);
+    if (take_direct_answer(std::move(message))) return;
+    if (++waiting_->dropped > kMostDropped) return stop_direct(StopReason::kBroken);
+  }
+  if (!waiting_ || !waiting_->is_direct) return;
+  asked_->when_ready([weak = weak_from_this()] {
+    if (std::shared_ptr<Lane> self = weak.lock()) self->hear_directly();
+  });
+}
+
+bool Lane::take_direct_answer(DirectMessage message) {
+  const DirectCall& call = waiting_->direct;
+  if (message.kind != DirectMessage::Kind::kResult || message.request != call.request ||
+      (message.nonce != call.nonce && control_enabled("session-nonce")) || waiting_->frame)
+    return false;
+  bool kept = !no_way_back_ && !(message.bits & kNotKeptBit);
+  Frame frame{FrameType::kResult, call.request, std::string(1, kept ? '\0' : char{kNoWayBack}),
+              std::move(message.spilled)};
+  frame.body += message.body;
+  waiting_->frame = std::move(frame);
+  waiting_->is_direct = false;
+  waiting_->answered.set();
+  return true;
+}
+
+// The call is the keeper's from now on: its answer, or its end, comes by the control socket.
+void Lane::stop_direct(StopReason why) {
+  if (!waiting_ || !waiting_->is_direct) return;
+  // It may have answered meanwhile.
+  if (why != StopReason::kBroken)
+    for (int i = 0; i < kRounds; ++i) {
+      DirectMessage message = asked_->receive();
+      if (message.kind != DirectMessage::Kind::kResult &&
+          message.kind != DirectMessage::Kind::kNonsense)
+        break;
+      if (take_direct_answer(std::move(message))) return;
+    }
+  waiting_->is_direct = false;
+  auto elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - waiting_->begin);
+  std::string body =
+      encode_stop(waiting_->direct, asked_->generation(), static_cast<uint32_t>(elapsed.count()),
+                  static_cast<uint32_t>(kGrace.count()), why);
+  uint32_t request = waiting_->request;
+  // From now on there is a clock, even for a call that had none.
+  waiting_->answered.move_deadline(SteadyClock::now() + kGrace + kPatience);
+  (void)channel_->send(FrameType::kStop, request, "", body, {});
+}
+
+// The keeper knows nothing of a call that runs past it: for the call, the end of its interpreter
+// is the answer.
+bool Lane::ended_by(const Frame& note) {
+  if (!waiting_ || waiting_->frame || !asked_) return false;
+  if (asked_ == direct_) {
+    // The note is about the one before, unless none came after.
+    Result<boost::json::object> facts = parse_object(note.body);
+    const boost::json::value* restored = facts ? facts->if_contains("restored") : nullptr;
+    if (!restored || *restored != false) return false;
+  }
+  waiting_->is_direct = false;
+  waiting_->frame = Frame{FrameType::kEnded, waiting_->request, note.body, {}};
+  waiting_->answered.set();
+  (void)channel_->send(FrameType::kHeard, 0, "", "", {});
+  return true;
+}
+
+}  // namespace caisson::session

@@ -1,0 +1,89 @@
+#include "session/kernel_mutants.h"
+
+#ifdef CAISSON_MUTANTS
+
+#include <stdlib.h>
+
+#include "base/control.h"
+
+namespace caisson::session {
+
+namespace {
+
+// The modules are Python strings in the bundle: the end of a line is a backslash and an n there.
+class Kernel {
+ public:
+  explicit Kernel(std::string_view source) : text_(source) {}
+  // A text that isn't there once is a mutant that changes nothing: no session starts then.
+  void put(std::string_view instead, std::string_view of) {
+    size_t at = text_.find(of);
+    if (at == std::string::npos || text_.find(of, at + 1) != std::string::npos) ::abort();
+    text_.replace(at, of.size(), instead);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void mutate_limits_and_namespaces(Kernel& kernel) {
+  if (!control_enabled("fork-cgroup")) kernel.put("False", R"(write(fd, b"0") != 1)");
+  if (!control_enabled("fork-ipc")) kernel.put("NEWPID | NEWUTS", "NEWPID | NEWIPC | NEWUTS");
+  if (!control_enabled("fork-network")) {
+    kernel.put("NEWUTS | NEWCGROUP", "NEWUTS | NEWNET | NEWCGROUP");
+    kernel.put("", R"(    loopback_up()\n)");  // of another's it may not, and would say so
+  }
+}
+
+void mutate_mounts(Kernel& kernel) {
+  if (!control_enabled("fork-workspace"))
+    kernel.put("pass", R"(mount("/proc/self/fd/%d" % fd, target, None, MS_BIND))");
+  if (!control_enabled("fork-tmp"))
+    kernel.put("pass", R"(mount("none", folder, "tmpfs", MS_NOSUID | MS_NODEV, size))");
+  if (!control_enabled("fork-pts"))
+    kernel.put(R"((lambda *a: 0)("none", "/dev/pts")", R"(mount("none", "/dev/pts")");
+  if (!control_enabled("fork-proc-masks")) kernel.put("", R"(    mask_proc()\n)");
+  if (!control_enabled("fork-proc-read-only"))
+    kernel.put("MS_REMOUNT | MS_BIND | MS_NOSUID", "MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID");
+}
+
+// Without verify(), which would refuse the session: what is missing must show in what code can do.
+void mutate_rights(Kernel& kernel) {
+  constexpr std::string_view kEnd = R"(    install(program)\n    verify()\n)";
+  if (!control_enabled("fork-capabilities")) {
+    kernel.put("", R"(    drop_capabilities()\n)");
+    kernel.put(R"(    install(program)\n)", kEnd);
+  }
+  if (!control_enabled("fork-filter")) kernel.put("", kEnd);
+  if (!control_enabled("fork-landlock")) kernel.put("", R"(    second_wall(order)\n)");
+}
+
+void mutate_keeper(Kernel& kernel) {
+  if (!control_enabled("keeper-hidden"))
+    kernel.put("True,", "libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0,");
+  if (!control_enabled("keeper-kill"))
+    kernel.put(R"(pass)", R"(self.lose("it did not stop when interrupted"))");
+  if (!control_enabled("keeper-lets-go")) {
+    kernel.put("", R"(            keep_only([sock.fileno() for sock in theirs])\n)");
+    kernel.put(
+        R"(        live = start.thaw(self.known(), workspace)\n        self.lanes.append(lane)\n)",
+        R"(        self.lanes.append(lane)\n        live = start.thaw(self.known(), workspace)\n)");
+  }
+  if (!control_enabled("keeper-files")) kernel.put("", R"(            have_few_files()\n)");
+  if (!control_enabled("keeper-reseed")) kernel.put("", R"(        reseed()\n)");
+}
+
+}  // namespace
+
+std::string mutated_kernel(std::string_view source) {
+  Kernel kernel(source);
+  mutate_limits_and_namespaces(kernel);
+  mutate_mounts(kernel);
+  mutate_rights(kernel);
+  mutate_keeper(kernel);
+  return kernel.take();
+}
+
+}  // namespace caisson::session
+
+#endif

@@ -1,0 +1,115 @@
+#include "session/launch_wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+namespace caisson::session {
+
+namespace {
+
+constexpr size_t kHeadBytes = 16;
+constexpr size_t kMostText = (kMostPacket - kHeadBytes) / kMostPacketTexts - 4;
+
+template <typename T>
+void put(std::string& to, T value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof value);  // both ends are one machine
+}
+
+template <typename T>
+T take(std::string_view& from) {
+  T value;
+  ::memcpy(&value, from.data(), sizeof value);
+  from.remove_prefix(sizeof value);
+  return value;
+}
+
+Error broken() { return Error::plain("a packet that breaks the launcher's protocol"); }
+
+}  // namespace
+
+std::string encode_packet(const LaunchPacket& packet) {
+  std::string bytes;
+  put(bytes, static_cast<uint32_t>(packet.word));
+  put(bytes, packet.id);
+  put(bytes, packet.number);
+  for (size_t i = 0; i < std::min(packet.texts.size(), kMostPacketTexts); ++i) {
+    std::string_view text = std::string_view(packet.texts[i]).substr(0, kMostText);
+    put(bytes, static_cast<uint32_t>(text.size()));
+    bytes += text;
+  }
+  return bytes;
+}
+
+Result<LaunchPacket> decode_packet(std::string_view bytes) {
+  if (bytes.size() < kHeadBytes || bytes.size() > kMostPacket) return broken();
+  LaunchPacket packet;
+  packet.word = static_cast<LaunchWord>(take<uint32_t>(bytes));
+  packet.id = take<uint32_t>(bytes);
+  packet.number = take<uint64_t>(bytes);
+  while (!bytes.empty()) {
+    if (bytes.size() < sizeof(uint32_t) || packet.texts.size() == kMostPacketTexts) return broken();
+    auto size = take<uint32_t>(bytes);
+    if (size > bytes.size()) return broken();
+    packet.texts.emplace_back(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+  return packet;
+}
+
+Sent send_packet(int socket, const std::string& bytes, const std::vector<UniqueFd>& descriptors) {
+  if (descriptors.size() > kMostPacketDescriptors) return Sent::kNever;
+  iovec data{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostPacketDescriptors * sizeof(int))]{};
+  msghdr header{.msg_iov = &data, .msg_iovlen = 1};
+  if (!descriptors.empty()) {
+    size_t size = descriptors.size() * sizeof(int);
+    header.msg_control = space;
+    header.msg_controllen = CMSG_SPACE(size);
+    cmsghdr* part = CMSG_FIRSTHDR(&header);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(size);
+    for (size_t i = 0; i < descriptors.size(); ++i) {
+      int fd = descriptors[i].get();
+      ::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
+    }
+  }
+  for (;;) {
+    ssize_t sent = ::sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) return Sent::kYes;
+    // ETOOMANYREFS: more descriptors are under way than one user may have at once; they arrive.
+    if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS) return Sent::kLater;
+    if (errno != EINTR) return Sent::kNever;
+  }
+}
+
+Result<std::optional<LaunchPacket>> receive_packet(int socket) {
+  std::string bytes(kMostPacket, '\0');
+  alignas(cmsghdr) char space[CMSG_SPACE(kMostPacketDescriptors * sizeof(int))];
+  iovec data{bytes.data(), bytes.size()};
+  msghdr header{.msg_iov = &data, .msg_iovlen = 1};
+  header.msg_control = space;
+  header.msg_controllen = sizeof space;
+  ssize_t got = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::optional<LaunchPacket>();
+  if (got <= 0) return Error::plain("the other side is gone");
+  std::vector<UniqueFd> descriptors;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      ::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      descriptors.emplace_back(fd);
+    }
+  }
+  if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return broken();
+  LaunchPacket packet = TRY(decode_packet({bytes.data(), static_cast<size_t>(got)}));
+  packet.descriptors = std::move(descriptors);
+  return std::optional<LaunchPacket>(std::move(packet));
+}
+
+}  // namespace caisson::session

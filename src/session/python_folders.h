@@ -1,0 +1,45 @@
+// Whether a zygote may run a Python. Modules of its installation (site-packages, .pth files) run in
+// the zygote before anything confines them there, for all of its sessions: an installation that
+// some cell can write to is that cell's code. Sessions with such a Python have cells of their own,
+// where it is no more than any other code of theirs.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "session/session.h"
+
+namespace caisson::session {
+
+// By their real names.
+struct PythonFolders {
+  // Where its modules lie: the folder above each `bin` that a link on the way to the program is in,
+  // and what the pyvenv.cfg there names.
+  std::vector<std::string> modules;
+  // Every folder that the way to the program leads through: who writes there can turn it elsewhere.
+  std::vector<std::string> way;
+};
+// `path`: PATH, for a name without a slash.
+PythonFolders python_folders(const std::string& python, std::string_view path);
+
+// Folders of the host that cells of this host were given to write. None is ever taken off: what was
+// written stays.
+class WritableFolders {
+ public:
+  void add(const SessionSpec&);
+  bool empty() const { return folders_.empty() && !any_; }
+  // True when modules lie in, or around, a folder that a cell could write, or the way leads
+  // through.
+  bool touch(const PythonFolders&) const;
+
+ private:
+  void add_folder(std::string_view path);
+
+  std::set<std::string> folders_;
+  bool any_ =
+      false;  // a policy file, or more folders than are counted: it may be any but the system's
+};
+
+}  // namespace caisson::session

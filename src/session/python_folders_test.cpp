@@ -1,0 +1,85 @@
+#include "session/python_folders.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace caisson::session {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A virtual environment in a project, made of an interpreter elsewhere.
+class Installed : public testing::Test {
+ protected:
+  Installed() {
+    char name[] = "/tmp/caisson-python-XXXXXX";
+    top_ = fs::canonical(::mkdtemp(name)).string();
+    for (const char* folder : {"base/bin", "project/.venv/bin", "other"})
+      fs::create_directories(top_ + "/" + folder);
+    write("base/bin/python3", "");
+    ::chmod((top_ + "/base/bin/python3").c_str(), 0700);
+    fs::create_symlink(top_ + "/base/bin/python3", top_ + "/project/.venv/bin/python3");
+    write("project/.venv/pyvenv.cfg", "home = " + top_ + "/base/bin\nversion = 3\n");
+  }
+  ~Installed() override { fs::remove_all(top_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(top_ + "/" + name) << text;
+  }
+  bool touched(const SessionSpec& spec, const std::string& python,
+               const std::string& path = {}) const {
+    WritableFolders folders;
+    folders.add(spec);
+    return folders.touch(python_folders(python, path));
+  }
+  SessionSpec with_workspace(const std::string& name) const {
+    SessionSpec spec;
+    spec.workspace = top_ + "/" + name;
+    return spec;
+  }
+  SessionSpec with_words(std::vector<std::string> words) const {
+    SessionSpec spec;
+    spec.policy_words = std::move(words);
+    return spec;
+  }
+
+  std::string top_;
+};
+
+TEST_F(Installed, AnEnvironmentInAWorkspaceIsItsSessions) {
+  std::string python = top_ + "/project/.venv/bin/python3";
+  EXPECT_TRUE(touched(with_workspace("project"), python));
+  EXPECT_TRUE(touched(with_workspace("project/.venv"), python));
+  EXPECT_TRUE(touched(with_workspace("project/.venv/lib"), python));
+  EXPECT_FALSE(touched(with_workspace("other"), python));
+  EXPECT_FALSE(touched(with_workspace("project"), top_ + "/base/bin/python3"));
+}
+
+TEST_F(Installed, SoIsWhatItIsMadeOf) {
+  std::string python = top_ + "/project/.venv/bin/python3";
+  EXPECT_TRUE(touched(with_workspace("base"), python));
+  EXPECT_TRUE(touched(with_workspace("base"), "python3", "/nowhere:" + top_ + "/base/bin"));
+}
+
+TEST_F(Installed, ALinkOnTheWayCanBeTurned) {
+  fs::create_directories(top_ + "/other/venv/bin");
+  fs::create_symlink(top_ + "/base/bin/python3", top_ + "/other/venv/bin/python3");
+  fs::create_symlink(top_ + "/other/venv", top_ + "/project/link");
+  EXPECT_TRUE(touched(with_workspace("project"), top_ + "/project/link/bin/python3"));
+  EXPECT_FALSE(touched(with_workspace("project"), top_ + "/other/venv/bin/python3"));
+}
+
+TEST_F(Installed, WordsOfAPolicyGiveFoldersToo) {
+  std::string python = top_ + "/project/.venv/bin/python3", folder = top_ + "/project";
+  EXPECT_TRUE(touched(with_words({"--allow-write", folder}), python));
+  EXPECT_TRUE(touched(with_words({"--mount=" + folder + ":/x:rw"}), python));
+  EXPECT_FALSE(touched(with_words({"--mount", folder + ":/x"}), python));
+  EXPECT_TRUE(touched(with_words({"--policy", "file"}), python));
+  EXPECT_FALSE(touched(with_words({"--policy", "file"}), "/usr/bin/true"));
+  EXPECT_FALSE(touched(with_words({"--env", "A=" + folder}), python));
+}
+
+}  // namespace
+}  // namespace caisson::session
