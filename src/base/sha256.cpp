@@ -5,17 +5,36 @@
 
 #include <openssl/sha.h>
 
+#include <new>
+
 #include "base/text.h"
 
 namespace caisson {
 
-std::string sha256_hex(std::string_view bytes) {
+namespace {
+
+static_assert(sizeof(SHA256_CTX) <= 128 && alignof(SHA256_CTX) <= 8);
+
+SHA256_CTX* as_context(unsigned char* bytes) { return reinterpret_cast<SHA256_CTX*>(bytes); }
+
+}  // namespace
+
+Sha256::Sha256() { SHA256_Init(new (context_) SHA256_CTX); }
+
+void Sha256::add(std::string_view bytes) {
+  SHA256_Update(as_context(context_), bytes.data(), bytes.size());
+}
+
+std::string Sha256::hex() {
   unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256_CTX context;
-  SHA256_Init(&context);
-  SHA256_Update(&context, bytes.data(), bytes.size());
-  SHA256_Final(digest, &context);
-  return hex(digest);
+  SHA256_Final(digest, as_context(context_));
+  return caisson::hex(digest);
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.hex();
 }
 
 }  // namespace caisson

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "cli/output.h"
+#include "session/remover.h"
 #include "sys/monotonic.h"
 
 extern char** environ;
@@ -100,6 +101,7 @@ int run_cli(int argc, char** argv) {
   if (command == "install") return install_command(rest, start);
   if (command == "uninstall") return uninstall_command(rest, start);
   if (command == "mcp") return mcp_command(rest);
+  if (command == "empty-trash") return session::empty_trash_command();  // started by sessions
   if (command == "--version" || command == "-V") {
     write_all(STDOUT_FILENO, "caisson " CAISSON_VERSION "\n");
     return 0;

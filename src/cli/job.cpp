@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/srt_small_root.h"
 #include "host/probe.h"
 #include "policy/resolve.h"
 #include "policy/schema.h"
@@ -19,8 +20,9 @@ namespace {
 constexpr size_t kMostPolicyBytes = 1 << 20;
 
 constexpr std::string_view kOtherFlags[] = {
-    "--policy", "--json-output", "--json",       "--dry-run", "--timing",   "--verbose",
-    "--help",   "--control-fd",  "--denials-fd", "--pass-fd", "--die-with", "--survive-oom"};
+    "--policy",   "--json-output", "--json",       "--dry-run",        "--timing",
+    "--verbose",  "--help",        "--control-fd", "--denials-fd",     "--pass-fd",
+    "--die-with", "--survive-oom", "--settings",   "--settings-folder"};
 
 // A descriptor that the caller left open for us, beyond the three that everybody has.
 Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {
@@ -38,6 +40,11 @@ Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& c
   ExecFlags& flags = *static_cast<ExecFlags*>(context);
   if (flag == "--policy") {
     flags.policy_file = TRY(cursor.value_for(flag));
+    return true;
+  }
+  if (flag == "--settings" || flag == "--settings-folder") {
+    (flag == "--settings" ? flags.settings_file : flags.settings_folder) =
+        TRY(cursor.value_for(flag));
     return true;
   }
   if (flag == "--json-output" || flag == "--json") return flags.json_output = true;
@@ -121,6 +128,13 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
     TRY(apply_environment(settings, job.caller.environment));
     TRY(read_flags(args, settings, job.command));
   }
+  if (!job.flags.settings_file.empty()) {
+    if (!job.flags.policy_file.empty())
+      return Error::plain("--settings and --policy exclude each other", "give one of them");
+    settings = TRY(settings_in_small_root(job.flags, job.caller));
+    TRY(apply_environment(settings, job.caller.environment));
+    TRY(read_flags(args, settings, job.command));
+  }
   TRY(read_log_level(job.caller, job.flags));
   if (job.command.argv.empty() || job.command.argv[0].empty())
     return Error::plain("no command given", "caisson exec [options] [--] command…");
@@ -160,12 +174,13 @@ std::string exec_help() {
   text +=
       "\noutput\n"
       "  --policy FILE              a policy file; variables and flags win over it\n"
+      "  --settings FILE            srt's settings; --settings-folder DIR: where they start\n"
       "  --json-output              one JSON object with the result\n"
       "  --dry-run                  stop before anything runs; print the plan\n"
       "  --timing                   where the time went, by phase, on stderr\n"
       "  -v                         say more on stderr\n"
       "  --control-fd N             new rules of the network, a line of JSON each, while it runs\n"
-      "  --denials-fd N             what the network refused, a line of JSON each, as it happens\n"
+      "  --denials-fd N             what was refused, network and files, a line of JSON each\n"
       "  --pass-fd N                an open descriptor for the program: the first is its 3, then "
       "4, …\n"
       "Exit: the program's code; 124 timeout, 125 own error, 126 not executable, 127 not found, "

@@ -17,6 +17,8 @@ namespace caisson {
 // Flags that are not settings of the policy.
 struct ExecFlags {
   std::string policy_file;
+  // srt's settings instead, and the folder that relative paths in them start at.
+  std::string settings_file, settings_folder;
   bool json_output = false, dry_run = false, timing = false, help = false;
   int verbosity = 0;
   int control_fd = -1, denials_fd = -1;  // of the caller's: new rules in, denials out

@@ -1,5 +1,6 @@
 // caisson mcp: the tools for MCP clients, over stdio.
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,9 +12,13 @@
 
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/srt_small_root.h"
+#include "mcp/confine.h"
 #include "mcp/rlm_offer.h"
 #include "mcp/scope.h"
 #include "mcp/stdio.h"
+#include "session/launcher.h"
+#include "session/remote_maker.h"
 
 namespace caisson {
 
@@ -32,6 +37,7 @@ constexpr std::string_view kMcpHelp =
     "  --workspace DIR    a folder that the code sees, and may write, as /workspace\n"
     "  --preload MODULE   import it once for all sessions; may be repeated\n"
     "  --state DIR        where snapshots are kept (default: $XDG_STATE_HOME/caisson/mcp)\n"
+    "  --settings FILE    srt's settings (files, hosts, credentials) for every session\n"
     "\n"
     "Words behind -- are added to the policy of every session: --tier, --memory, --allow-domain, "
     "…\n";
@@ -40,7 +46,8 @@ constexpr std::string_view kMcpHelp =
 constexpr auto kSaveTime = std::chrono::milliseconds(100);
 
 struct McpOptions {
-  std::string session, state;
+  std::string session, state, settings, project;
+  std::vector<std::string> variables;  // for the launches, beyond the usual ones
   session::SessionSpec spec;
   bool help = false;
 };
@@ -91,8 +98,8 @@ Result<McpOptions> parse_options(std::span<const std::string> args) {
       options.help = true;
       return options;
     }
-    constexpr std::string_view kKnown[] = {"--session", "--python", "--workspace",
-                                           "--preload", "--state",  "--help"};
+    constexpr std::string_view kKnown[] = {"--session", "--python",   "--workspace", "--preload",
+                                           "--state",   "--settings", "--help"};
     size_t equals = args[i].find('=');
     std::string name = args[i].substr(0, equals), value;
     if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown)) {
@@ -113,13 +120,14 @@ Result<McpOptions> parse_options(std::span<const std::string> args) {
     if (name == "--workspace") options.spec.workspace = absolute(value);
     if (name == "--preload") options.spec.preload.push_back(value);
     if (name == "--state") options.state = absolute(value);
+    if (name == "--settings") options.settings = absolute(value);
   }
   return options;
 }
 
 // `caisson exec` gets what it needs to make a cell, and no key of the client's: the server inherits
 // the client's whole environment.
-std::vector<std::string> launch_environment() {
+std::vector<std::string> launch_environment(const std::vector<std::string>& more) {
   std::vector<std::string> kept;
   constexpr const char* kNames[] = {
       "PATH",
@@ -136,6 +144,9 @@ std::vector<std::string> launch_environment() {
   };
   for (const char* name : kNames)
     if (const char* value = ::getenv(name)) kept.push_back(fmt::format("{}={}", name, value));
+  for (const std::string& name : more)
+    if (const char* value = ::getenv(name.c_str()))
+      kept.push_back(fmt::format("{}={}", name, value));
   return kept;
 }
 
@@ -148,24 +159,40 @@ Result<void> make_folders(const std::string& path) {
   return {};
 }
 
-// What one server process is made of.
+session::SessionHostOptions host_options(const McpOptions& options) {
+  session::SessionHostOptions host;
+  host.state_folder = options.state;
+  host.home = home_folder();
+  host.environment = launch_environment(options.variables);
+  return host;
+}
+
+// Each session takes a few descriptors; the usual soft limit of 1,024 would end at 140 of them.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// What one server process is made of, once it is confined.
 struct McpProcess {
-  explicit McpProcess(McpOptions told)
+  McpProcess(McpOptions told, UniqueFd launcher)
       : options(std::move(told)),
-        project(project_folder()),
+        project(options.project),
+        maker(session::RemoteMaker::make(loop, options.spec, options.state, std::move(launcher))),
         sessions(
             loop, [this](Loop& on) { return make_host(on); }, options.spec),
         offer(sessions, {project, home_folder()}, [this](mcp::Client& client) { settle(client); }),
         server(loop, offer) {}
 
   Result<std::unique_ptr<session::SessionHost>> make_host(Loop& on) {
-    TRY(make_folders(options.state));
-    session::SessionHostOptions host;
-    host.state_folder = options.state;
-    host.home = home_folder();
-    host.environment = launch_environment();
+    session::SessionHostOptions host = host_options(options);
+    host.maker = maker;
     // What nobody can take up again is not saved.
     host.autosave = std::chrono::seconds(keeps ? 30 : 0);
+    // The end has little time: then it has little to save.
+    host.idle_save = std::chrono::milliseconds(keeps ? 300 : 0);
     return session::SessionHost::make(on, std::move(host));
   }
 
@@ -175,8 +202,6 @@ struct McpProcess {
     client.scope = mcp::random_scope();
     if (key.id.empty()) return;
     std::string scope = mcp::scope_of(key);
-    Result<void> made = make_folders(options.state);
-    if (!made) return;  // the host will say so, with its reason
     mcp::drop_old_state(options.state, ::time(nullptr));
     Result<std::optional<UniqueFd>> held = mcp::lock_scope(options.state, scope);
     if (held && *held) {
@@ -204,10 +229,47 @@ struct McpProcess {
   bool keeps = false;
   UniqueFd lock;
   Loop loop{1};
+  std::shared_ptr<session::RemoteMaker> maker;
   mcp::Sessions sessions;
   mcp::RlmOffer offer;
   mcp::Server server;
 };
+
+// Read here for its errors, which a person should see at the start and not a model at the first
+// call.
+Result<void> take_settings(McpOptions& options) {
+  if (options.settings.empty()) return {};
+  SettingsForSessions found = TRY(settings_for_sessions(options.settings, options.project));
+  for (const std::string& note : found.notes) talk("caisson: " + printable(note) + "\n");
+  std::vector<std::string>& words = options.spec.policy_words;
+  words.insert(words.begin(), found.words.begin(), found.words.end());
+  options.variables = std::move(found.variables);
+  return {};
+}
+
+// The order is the point: the launcher is made while this process can still make one, and nothing
+// that a client sent has been read when this process can do nothing more.
+int serve(McpOptions options) {
+  options.project = project_folder();
+  if (Result<void> taken = take_settings(options); !taken) return report(taken.error());
+  raise_file_limit();
+  (void)make_folders(options.state);  // if there is none, the first call says so
+  Result<session::Launcher> launcher =
+      session::Launcher::start(options.spec, host_options(options));
+  if (!launcher) return report(launcher.error());
+  Result<mcp::Confinement> confined = mcp::confine_server(options.state);
+  if (!confined) return report(confined.error());
+  if (!confined->files)
+    talk(
+        "caisson: this kernel has no Landlock: what files the server itself may open is not "
+        "held\n");
+  McpProcess process(std::move(options), launcher->take_socket());
+  spawn(process.loop, process.serve());
+  process.loop.run();
+  process.maker->say_goodbye();
+  launcher->finish();
+  return 0;
+}
 
 }  // namespace
 
@@ -218,10 +280,7 @@ int mcp_command(std::span<const std::string> args) {
     write_all(STDOUT_FILENO, kMcpHelp);
     return 0;
   }
-  McpProcess process(std::move(*options));
-  spawn(process.loop, process.serve());
-  process.loop.run();
-  return 0;
+  return serve(std::move(*options));
 }
 
 }  // namespace caisson

@@ -163,10 +163,9 @@ class Serving {
   }
 
   Task<> live() {
-    std::vector<std::string> back = co_await api_->sessions().bring_back();
-    for (const std::string& line : back) say(line);
     Result<void> listening = listen();
     if (!listening.ok()) problem_ = listening.error();
+    if (listening.ok()) api_->sessions().bring_back(say);
     tell_ready(listening);
     if (listening.ok()) {
       spawn(loop_, wait_for_signal());
@@ -202,7 +201,9 @@ class Serving {
         continue;
       }
       http::Clock::time_point due = api_->last_use() + *options_.idle;
-      if (!api_->sessions().all().empty()) due = http::Clock::now() + *options_.idle;
+      web::Sessions& sessions = api_->sessions();
+      if (!sessions.all().empty() || sessions.any_coming())
+        due = http::Clock::now() + *options_.idle;
       if (due <= http::Clock::now()) break;
       co_await wake_.wait_until(due);
     }

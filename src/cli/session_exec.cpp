@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/terminal_filter.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -32,7 +33,8 @@ const json::object* object_of(const json::object& object, std::string_view name)
 // Output of code that nobody trusts: a terminal sees only what is harmless (T42).
 class Shown {
  public:
-  explicit Shown(int fd) : fd_(fd), is_terminal_(::isatty(fd)) {}
+  explicit Shown(int fd)
+      : fd_(fd), is_terminal_(::isatty(fd) && control_enabled("session-terminal")) {}
   void put(std::string_view text) {
     if (!text.empty()) last_ = text.back();
     write_all(fd_, is_terminal_ ? filter_.feed(text) : std::string(text));

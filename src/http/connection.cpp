@@ -23,8 +23,13 @@ Error with_status(int status, std::string what, std::string hint = {}) {
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<Server::Shared> shared, UniqueFd fd, Peer peer)
-    : shared_(std::move(shared)), stream_(shared_->loop, std::move(fd)), peer_(peer) {
+Connection::Connection(std::shared_ptr<Server::Shared> shared, UniqueFd fd, Peer peer,
+                       const Stream* door)
+    : shared_(std::move(shared)),
+      stream_(shared_->loop, std::move(fd)),
+      peer_(peer),
+      door_(door),
+      known_(peer.is_unix) {
   shared_->open.push_back(this);
   shared_->counts.open = shared_->open.size();
 }
@@ -81,7 +86,8 @@ Task<Result<void>> Connection::more(std::string& into, std::chrono::seconds pati
 Task<Result<Request>> Connection::read_head() {
   const ServerOptions& options = shared_->options;
   if (buffer_.empty()) {
-    Result<void> came = co_await more(buffer_, options.idle_time);
+    // Whoever connects without a right to anything has no two minutes to say nothing.
+    Result<void> came = co_await more(buffer_, known_ ? options.idle_time : options.head_time);
     // Nobody waits for an answer to nothing.
     if (!came.ok()) co_return with_status(kWentAway, "the client went away");
   }
@@ -184,6 +190,7 @@ Task<Connection::Next> Connection::one_request() {
   Admission admission = judge(request);
   if (admission.refusal)
     co_return co_await refuse(reply, std::move(*admission.refusal), frame.chunked || frame.length);
+  known_ = true;
   Result<void> body = co_await read_body(request, admission.body_limit);
   if (!body.ok() && body.error().errnum == kWentAway) co_return Next::kGone;
   if (!body.ok()) {

@@ -27,7 +27,8 @@ struct Server::Shared {
 
 class Connection {
  public:
-  Connection(std::shared_ptr<Server::Shared> shared, UniqueFd fd, Peer peer);
+  // `door`: the listener that it came through.
+  Connection(std::shared_ptr<Server::Shared> shared, UniqueFd fd, Peer peer, const Stream* door);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -36,6 +37,15 @@ class Connection {
   // Ends what waits too long for the client; once a second.
   void look(Clock::time_point now);
   void abort() { stream_.abort(); }
+  // Makes room for another one.
+  void give_way() {
+    given_way_ = true;
+    abort();
+  }
+  bool holds_place_at(const Stream* door) const { return door_ == door && !given_way_; }
+  // It has asked for something that it may have, or is one of us: it isn't one of those who merely
+  // hold a place.
+  bool is_known() const { return known_; }
 
  private:
   enum class Next { kGoOn, kClose, kGone };
@@ -54,6 +64,8 @@ class Connection {
   std::shared_ptr<Server::Shared> shared_;
   Stream stream_;
   Peer peer_;
+  const Stream* door_;  // to be compared only
+  bool known_, given_way_ = false;
   std::string buffer_;  // read, but not yet used: the rest of a head, or further requests
   Clock::time_point due_ = Clock::time_point::max();
   bool reading_ = false;  // what is due is the client's sending

@@ -19,6 +19,7 @@ using SharedPtr = std::shared_ptr<Server::Shared>;
 
 constexpr std::chrono::milliseconds kTick{1000};
 constexpr std::chrono::milliseconds kNoDescriptors{50};
+constexpr int kAtOnce = 16;
 
 Task<> tick(SharedPtr shared) {
   while (!shared->open.empty() && !shared->stopped) {
@@ -28,10 +29,7 @@ Task<> tick(SharedPtr shared) {
   shared->ticking = false;
 }
 
-Task<> serve_one(SharedPtr shared, UniqueFd fd, Peer peer) {
-  Connection connection(shared, std::move(fd), peer);
-  co_await connection.run();
-}
+Task<> serve_one(std::unique_ptr<Connection> connection) { co_await connection->run(); }
 
 // A unix socket's peer is who it was at connect(2): another user who was handed a connection is
 // still the one who made it.
@@ -39,16 +37,33 @@ bool may_come(const Peer& peer) {
   return !peer.is_unix || may_use_socket(peer) || !control_enabled("http-peer");
 }
 
-void welcome(const SharedPtr& shared, UniqueFd fd) {
+// Each door has its own places: what another user holds open at the TCP port is no matter of the
+// unix socket. When all are taken, who has waited longest without a right to be there makes room.
+bool find_place(const SharedPtr& shared, const Stream* door) {
+  size_t taken = 0;
+  Connection* oldest = nullptr;  // they are in the order of their coming
+  for (Connection* each : shared->open) {
+    if (!each->holds_place_at(door) && control_enabled("http-places")) continue;
+    ++taken;
+    if (!oldest && !each->is_known()) oldest = each;
+  }
+  if (taken < shared->options.max_connections) return true;
+  if (!oldest || !control_enabled("http-places")) return false;
+  ++shared->counts.turned_away;
+  oldest->give_way();
+  return true;
+}
+
+void welcome(const SharedPtr& shared, UniqueFd fd, const Stream* door) {
   std::optional<Peer> peer = peer_of(fd.get());
   ++shared->counts.connections;
-  if (!peer || !may_come(*peer) || shared->open.size() >= shared->options.max_connections) {
+  if (!peer || !may_come(*peer) || !find_place(shared, door)) {
     ++shared->counts.turned_away;
     return;
   }
   int on = 1;
   if (!peer->is_unix) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  spawn(shared->loop, serve_one(shared, std::move(fd), *peer));
+  spawn(shared->loop, serve_one(std::make_unique<Connection>(shared, std::move(fd), *peer, door)));
   if (!std::exchange(shared->ticking, true)) spawn(shared->loop, tick(shared));
 }
 
@@ -62,10 +77,12 @@ Task<> pause(Loop& loop, std::chrono::milliseconds time) {
 Task<> accept_all(SharedPtr shared, UniqueFd fd) {
   Stream listener(shared->loop, std::move(fd));
   shared->listeners.push_back(&listener);
-  while (!shared->stopped) {
+  for (int in_a_row = 0; !shared->stopped;) {
+    // Those who give way have to be heard, and so has everybody else.
+    if (++in_a_row % kAtOnce == 0) co_await pause(shared->loop, std::chrono::milliseconds(0));
     UniqueFd client(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (client) {
-      welcome(shared, std::move(client));
+      welcome(shared, std::move(client), &listener);
     } else if (errno == EAGAIN) {
       int failed = co_await listener.readable();
       if (failed) break;

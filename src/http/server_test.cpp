@@ -215,5 +215,16 @@ TEST_F(HttpServer, HasACapOnConnections) {
   EXPECT_EQ(all(fifth.get()), "");
 }
 
+TEST_F(HttpServer, WhoWasNeverLetInMakesRoom) {
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 3; ++i) silent.push_back(connect());
+  UniqueFd refused = connect();
+  put(refused.get(), request("GET /no"));
+  char byte;
+  ASSERT_EQ(::recv(refused.get(), &byte, 1, 0), 1);
+  EXPECT_TRUE(exchange(request("GET /x", "Connection: close\r\n")).starts_with("HTTP/1.1 200 "));
+  EXPECT_EQ(all(silent[0].get()), "");
+}
+
 }  // namespace
 }  // namespace caisson::http

@@ -104,6 +104,7 @@ class FakeHost : public session::SessionHost {
     co_return Result<void>();
   }
   void kill_all() override { killed = true; }
+  void discard_all() override { killed = true; }
 
   std::map<std::string, std::shared_ptr<FakeSession>> sessions;
   std::vector<std::string> made, ended;

@@ -4,8 +4,20 @@
 
 namespace caisson::mcp {
 
+namespace {
+
+// As many bytes, but for a character that they would cut.
+size_t whole_characters(std::string_view text, size_t most) {
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return most;
+}
+
+}  // namespace
+
 std::string Outputs::keep(std::string scope, std::string_view session, std::string mime,
                           std::string data, bool blob) {
+  // A blob that is cut is none.
+  if (data.size() > kMaxBytes) data.resize(blob ? 0 : whole_characters(data, kMaxBytes));
   bytes_ += data.size();
   entries_.push_back({fmt::format("rlm://{}/outputs/{}", session, ++count_), std::move(scope),
                       std::move(mime), std::move(data), blob});

@@ -1,7 +1,6 @@
 #include "mcp/sessions.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -118,12 +117,12 @@ Task<Result<void>> Sessions::branch(Seat& from, std::string_view scope, std::str
 }
 
 Task<Result<void>> Sessions::forget(Seat& seat) {
-  // What is saved must not come back, so the empty state is saved over it.
+  // Takes away what is saved, too: it must not come back.
   Result<json::object> cleared = co_await seat.session->reset();
   if (!cleared) co_return cleared.error();
   std::string name = seat.name;
   seat.session.reset();
-  Result<void> ended = co_await host_->end(name, base_.take_up_snapshot);
+  Result<void> ended = co_await host_->end(name, false);
   seats_.erase(name);
   co_return ended;
 }
@@ -183,16 +182,10 @@ Task<> Sessions::save_all(std::chrono::milliseconds time) {
 Task<> Sessions::end_all(std::chrono::milliseconds time) {
   if (!host_) co_return;
   if (base_.take_up_snapshot) co_await save_all(time);
-  std::vector<std::string> private_folders;
-  if (base_.workspace.empty() && !base_.take_up_snapshot)
-    for (auto& [name, seat] : seats_)
-      if (seat->session) private_folders.push_back(seat->session->info().workspace);
-  host_->kill_all();
-  // Nobody comes back for them.
-  for (const std::string& folder : private_folders) {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);
-  }
+  if (base_.take_up_snapshot)
+    host_->kill_all();
+  else
+    host_->discard_all();
 }
 
 }  // namespace caisson::mcp

@@ -15,9 +15,7 @@ constexpr std::string_view kSessionPrefix = "/v1/sessions/{session}";
 
 // JSON by its name only: a page in a browser can send text/plain or a form to anywhere without
 // asking first, but not this type.
-bool is_json(const http::Request& request) {
-  return request.has_type("application/json");
-}
+bool is_json(const http::Request& request) { return request.has_type("application/json"); }
 
 http::Response unauthorized() {
   http::Response response = http::refusal(
@@ -74,11 +72,16 @@ Task<> Api::handle(http::Request& request, http::Reply& reply) {
   Match found = match(routes(), request);  // admitted, so there is one
   Call call{request, reply, std::move(found.words), nullptr};
   http::Response response;
+  bool comes = false;
   if (found.route->path.starts_with(kSessionPrefix)) {
+    co_await sessions_.wait_for(call.words[0]);
     call.entry = sessions_.find(call.words[0]);
+    comes = !call.entry && sessions_.is_coming(call.words[0]);
     call.words.erase(call.words.begin());
   }
-  if (found.route->path.starts_with(kSessionPrefix) && !call.entry)
+  if (comes)
+    response = error_response({"this session is coming back", "try again later", EBUSY});
+  else if (found.route->path.starts_with(kSessionPrefix) && !call.entry)
     response = http::refusal(404, "there is no such session", "GET /v1/sessions lists them");
   else
     response = co_await found.route->handler(*this, call);

@@ -19,6 +19,7 @@ int status_of(const Error& error) {
       return 404;
     case EEXIST:
     case EBUSY:
+    case EAGAIN:
       return 409;
     case EACCES:
     case EPERM:
@@ -88,6 +89,8 @@ json::object session_json(const Entry& entry) {
           {"python", lossy_utf8(info.python)},
           {"shell", info.shell},
           {"workspace", lossy_utf8(info.workspace)},
+          {"inside", info.inside},
+          {"layered", info.layered},
           {"parent", info.parent},
           {"cell", info.cell},
           {"calls", info.calls},

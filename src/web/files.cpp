@@ -21,6 +21,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kLongestName = 255;
+constexpr int kMostLooks = 8;
 
 std::string shown(const Workspace::Parts& parts) {
   return parts.empty() ? "/workspace" : printable("/workspace/" + join(parts, "/"));
@@ -31,11 +32,14 @@ int open_at(int folder, const std::string& path, int flags) {
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
   if (control_enabled("web-beneath"))
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  for (;;) {
-    long fd = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
-    // EAGAIN: something moved while the kernel looked (openat2(2)); it is asked again.
-    if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) return static_cast<int>(fd);
+  // EAGAIN: something moved while the kernel looked (openat2(2)), and it is asked again. But it
+  // also means that a program in the cell holds a lease on the file, for as long as it likes.
+  long fd = -1;
+  for (int i = 0; i < kMostLooks; ++i) {
+    fd = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
+    if (fd >= 0 || (errno != EAGAIN && errno != EINTR)) break;
   }
+  return static_cast<int>(fd);
 }
 
 Error refused(const Workspace::Parts& parts, std::string_view doing) {
@@ -43,6 +47,9 @@ Error refused(const Workspace::Parts& parts, std::string_view doing) {
   if (why == ELOOP || why == EXDEV)
     return {fmt::format("{} leads through a link", shown(parts)),
             "links in a workspace are never followed", EACCES};
+  if (why == EAGAIN)
+    return {fmt::format("{} is in use", shown(parts)),
+            "a program in the session holds a lease on it, or moves folders above it", EAGAIN};
   return Error::from_errno(fmt::format("{} {}", doing, shown(parts)), why);
 }
 

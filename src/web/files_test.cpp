@@ -1,6 +1,8 @@
 #include "web/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -89,6 +91,21 @@ TEST_F(WebFiles, ReadsPlainFilesOnly) {
   ASSERT_EQ(::mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
   EXPECT_FALSE(workspace_->read({"pipe"}).ok());  // and doesn't wait for a writer
   EXPECT_FALSE(workspace_->read({}).ok());
+}
+
+// A lease makes open(2) wait or fail until its holder lets go: in a cell that is never.
+TEST_F(WebFiles, AFileWithALeaseIsInUseAndNotWaitedFor) {
+  ASSERT_TRUE(workspace_->write({"leased"}, "x").ok());
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  struct sigaction before {};
+  ::sigaction(SIGIO, &ignore, &before);  // how the holder of a lease is asked to let go
+  UniqueFd holder(::open((folder_ + "/leased").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::fcntl(holder.get(), F_SETLEASE, F_WRLCK), 0);
+  EXPECT_EQ(workspace_->read({"leased"}).error().errnum, EAGAIN);
+  ASSERT_EQ(::fcntl(holder.get(), F_SETLEASE, F_UNLCK), 0);
+  EXPECT_EQ(*workspace_->read({"leased"}), "x");
+  ::sigaction(SIGIO, &before, nullptr);
 }
 
 TEST_F(WebFiles, BoundsWhatItReads) {

@@ -48,6 +48,8 @@ inline constexpr std::string_view kSchemas = R"json({
 "Session": {"type": "object", "required": ["name", "alive", "busy", "calls", "limits"],
   "properties": {"name": {"type": "string"}, "python": {"type": "string"},
   "shell": {"type": "string"}, "workspace": {"type": "string"}, "parent": {"type": "string"},
+  "inside": {"type": "string", "description": "where its code finds the workspace"},
+  "layered": {"type": "boolean", "description": "checkpoints and branches hold the files, too"},
   "cell": {"type": "string"}, "calls": {"type": "integer"}, "created": {"type": "integer"},
   "busy": {"type": "boolean"}, "alive": {"type": "boolean"},
   "policy": {"type": "array", "items": {"type": "string"}},

@@ -3,6 +3,7 @@
 
 #include "web/calls.h"
 #include "web/snapshots.h"
+#include "web/utf8.h"
 
 namespace caisson::web {
 namespace {
@@ -35,6 +36,7 @@ Result<std::string> name_of(const http::Request& request) {
 }  // namespace
 
 Task<http::Response> list_sessions(Api& api, Call&) {
+  co_await api.sessions().wait_for({});
   co_return session_list(api.sessions(), {}, true);
 }
 
@@ -64,6 +66,11 @@ Task<http::Response> session_limits(Api&, Call& call) {
 
 Task<http::Response> session_denials(Api&, Call& call) {
   json::array list;
+  for (session::Refusal& one : call.entry->session->take_refusals()) {
+    Error said = Error::plain(one.reason.empty() ? one.resource + " was refused" : one.reason,
+                              one.how_to_allow);
+    call.entry->deny(lossy_utf8(one.rule), lossy_utf8(one.resource), said);
+  }
   for (const json::object& denial : call.entry->denials) list.push_back(denial);
   co_return json_response(
       json::object{{"denials", std::move(list)}, {"total", call.entry->denied}});

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kLargestList = 16 << 20;
+constexpr size_t kComeAtOnce = 8;
+constexpr std::chrono::seconds kWaitForOne{10};
 
 Result<std::string> read_small(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
@@ -78,6 +81,8 @@ EntryPtr Sessions::add(std::shared_ptr<session::Session> session, session::Sessi
 Result<void> Sessions::remember() const {
   json::array list;
   for (const auto& [name, entry] : entries_) list.push_back(spec_to_json(entry->spec));
+  for (const auto& [name, spec] : coming_)
+    if (!entries_.contains(name)) list.push_back(spec_to_json(spec));
   return replace(folder_ + "/sessions.json",
                  json::serialize(json::object{{"sessions", std::move(list)}}) + "\n");
 }
@@ -85,7 +90,7 @@ Result<void> Sessions::remember() const {
 std::string Sessions::free_name() const {
   for (size_t number = 1;; ++number) {
     std::string name = fmt::format("s{}", number);
-    if (!find(name)) return name;
+    if (!find(name) && !is_coming(name)) return name;
   }
 }
 
@@ -96,7 +101,7 @@ Task<Result<EntryPtr>> Sessions::create(session::SessionSpec spec) {
                     "end one: DELETE /v1/sessions/NAME", EBUSY};
   if (spec.name.empty()) spec.name = free_name();
   EntryPtr there = find(spec.name);
-  if (there && there->session->info().alive)
+  if ((there && there->session->info().alive) || is_coming(spec.name))
     co_return Error{fmt::format("there is a session {} already", printable(spec.name)),
                     "choose another name, or end that one", EEXIST};
   Result<std::shared_ptr<session::Session>> made = co_await host_.create(spec);
@@ -111,7 +116,7 @@ Task<Result<EntryPtr>> Sessions::create(session::SessionSpec spec) {
 Task<Result<EntryPtr>> Sessions::branch(EntryPtr parent, std::string name, std::string from) {
   Turn making = co_await making_->take();
   if (name.empty()) name = free_name();
-  if (find(name) || entries_.size() >= kMostSessions)
+  if (find(name) || is_coming(name) || entries_.size() >= kMostSessions)
     co_return Error{fmt::format("there is a session {} already", printable(name)),
                     "choose another name, or end that one", EEXIST};
   std::string of = parent->spec.name;
@@ -138,40 +143,64 @@ Task<Result<void>> Sessions::end(std::string name, bool save_first) {
 }
 
 Task<Result<EntryPtr>> Sessions::default_session() {
+  co_await wait_for(std::string(kDefaultSession));
   if (EntryPtr entry = find(kDefaultSession)) co_return entry;
   session::SessionSpec spec;
   spec.name = kDefaultSession;
   Result<EntryPtr> made = co_await create(std::move(spec));
   // Somebody else was first.
-  if (!made.ok() && made.error().errnum == EEXIST) co_return find(kDefaultSession);
+  if (!made.ok() && made.error().errnum == EEXIST)
+    if (EntryPtr entry = find(kDefaultSession)) co_return entry;
   co_return made;
 }
 
-Task<std::vector<std::string>> Sessions::bring_back() {
-  std::vector<std::string> lines;
+void Sessions::bring_back(std::function<void(std::string)> say) {
   Result<std::string> text = read_small(folder_ + "/sessions.json");
-  if (!text.ok()) co_return lines;
+  if (!text.ok()) return;
   Result<json::object> list = parse_object(*text);
   const json::value* found = list.ok() ? list->if_contains("sessions") : nullptr;
-  if (!found || !found->is_array()) co_return lines;
-  json::array specs = found->get_array();
-  for (const json::value& each : specs) {
+  if (!found || !found->is_array()) return;
+  auto waiting = std::make_shared<std::deque<session::SessionSpec>>();
+  for (const json::value& each : found->get_array()) {
     Result<session::SessionSpec> spec =
         each.is_object() ? spec_from_json(each.get_object()) : Error::plain("not an object");
-    if (!spec.ok()) continue;
-    std::string name = spec->name;
+    if (!spec.ok() || spec->name.empty() || waiting->size() >= kMostSessions) continue;
     spec->take_up_snapshot = true;
-    Result<EntryPtr> made = co_await create(std::move(*spec));
-    if (!made.ok()) {
-      lines.push_back(fmt::format("session {} did not come back: {}", name, made.error().what));
-      continue;
-    }
-    lines.push_back(fmt::format("session {} is back", name));
-    session::SessionInfo info = (*made)->session->info();
-    for (const std::string& note : info.notes)
-      lines.push_back(fmt::format("session {}: {}", name, note));
+    coming_[spec->name] = *spec;
+    waiting->push_back(std::move(*spec));
   }
-  co_return lines;
+  size_t at_once = std::min(kComeAtOnce, waiting->size());  // each takes one off as it begins
+  for (size_t i = 0; i < at_once; ++i) spawn(loop_, come_back(waiting, say));
+}
+
+// One of a few that work on the list: one that doesn't come must not keep the others.
+Task<> Sessions::come_back(std::shared_ptr<std::deque<session::SessionSpec>> waiting,
+                           std::function<void(std::string)> say) {
+  while (!waiting->empty()) {
+    session::SessionSpec spec = std::move(waiting->front());
+    waiting->pop_front();
+    std::string name = spec.name;
+    Result<std::shared_ptr<session::Session>> made = co_await host_.create(spec);
+    coming_.erase(name);
+    if (made.ok()) {
+      add(std::move(*made), std::move(spec));
+      say(fmt::format("session {} is back", name));
+      session::SessionInfo info = find(name)->session->info();
+      for (const std::string& note : info.notes) say(fmt::format("session {}: {}", name, note));
+    } else {
+      say(fmt::format("session {} did not come back: {}", name, made.error().what));
+    }
+    for (http::Bell* one : waiting_) one->ring();
+  }
+}
+
+Task<> Sessions::wait_for(std::string name) {
+  http::Bell bell(loop_);
+  waiting_.push_back(&bell);
+  http::Clock::time_point end = http::Clock::now() + kWaitForOne;
+  while ((name.empty() ? any_coming() : is_coming(name)) && http::Clock::now() < end)
+    co_await bell.wait_until(end);
+  std::erase(waiting_, &bell);
 }
 
 Task<> Sessions::save_all() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -42,9 +43,13 @@ class Sessions {
   // `folder`: the state folder, which is there; sessions that are to come back are noted in it.
   Sessions(Loop& loop, session::SessionHost& host, std::string folder);
 
-  // What a process before this one left: each is made anew and takes up its snapshot. The lines are
-  // for a person.
-  Task<std::vector<std::string>> bring_back();
+  // What a process before this one left: each is made anew and takes up its snapshot, beside
+  // everything else: code in a snapshot takes as long as it likes. `say` gets lines for a person.
+  void bring_back(std::function<void(std::string)> say);
+  bool is_coming(std::string_view name) const { return coming_.contains(name); }
+  bool any_coming() const { return !coming_.empty(); }
+  // Until none of these is coming any more, for a moment at most; no name is all of them.
+  Task<> wait_for(std::string name);
 
   Task<Result<EntryPtr>> create(session::SessionSpec spec);
   Task<Result<EntryPtr>> branch(EntryPtr parent, std::string name, std::string from);
@@ -59,6 +64,8 @@ class Sessions {
   std::string free_name() const;
 
  private:
+  Task<> come_back(std::shared_ptr<std::deque<session::SessionSpec>> waiting,
+                   std::function<void(std::string)> say);
   Result<void> remember() const;
   EntryPtr add(std::shared_ptr<session::Session> session, session::SessionSpec spec);
 
@@ -66,7 +73,9 @@ class Sessions {
   session::SessionHost& host_;
   std::string folder_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
-  std::shared_ptr<Turns> making_;  // one at a time: two first users share one default session
+  std::map<std::string, session::SessionSpec, std::less<>> coming_;
+  std::vector<http::Bell*> waiting_;  // for one of those
+  std::shared_ptr<Turns> making_;     // one at a time: two first users share one default session
 };
 
 }  // namespace caisson::web

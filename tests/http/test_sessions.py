@@ -50,19 +50,21 @@ class Sessions(ServerTest):
         self.assertEqual(self.exec(name, "'again'")["status"], "ok")
 
     def test_two_sessions_at_once(self):
-        """One sleeps, the other answers meanwhile; neither sees the other's names."""
+        """One waits, the other answers meanwhile; neither sees the other's names."""
         one, two = self.new(), self.new()
         self.exec(one, "mine = 1")
         answers = {}
 
-        def sleep():
-            answers["one"] = self.exec(one, "import time; time.sleep(1.5); mine")
+        def wait():
+            answers["one"] = self.exec(one, "import os, time\nwhile not os.path.exists('go'):\n"
+                                            "  time.sleep(0.01)\nmine")
 
-        thread = threading.Thread(target=sleep)
+        thread = threading.Thread(target=wait)
         thread.start()
         wait_for(lambda: self.ask("GET", f"/v1/sessions/{one}").json["busy"], "a busy session")
         self.assertEqual(self.exec(two, "'mine' in dir()")["value"]["text/plain"], "False")
-        self.assertTrue(thread.is_alive())
+        self.assertEqual(answers, {})
+        self.ok("PUT", f"/v1/sessions/{one}/files/go", b"now", status=201)
         thread.join()
         self.assertEqual(answers["one"]["value"]["text/plain"], "1")
 
@@ -279,6 +281,37 @@ class Values(ServerTest):
         missing = self.ask("POST", load, {"path": "/nowhere/at/all", "name": "x"})
         self.assertGreaterEqual(missing.status, 400)
 
+    def test_what_the_network_refuses_is_told(self):
+        name = self.new(policy=["--allow-domain", "allowed.example"])
+        self.assertEqual(self.ok("GET", f"/v1/sessions/{name}/denials").json["denials"], [])
+        self.exec(name, "import urllib.request\ntry: urllib.request.urlopen('http://denied.example/')\n"
+                        "except OSError: pass")
+
+        def told():
+            return self.ok("GET", f"/v1/sessions/{name}/denials").json["denials"]
+        wait_for(lambda: [each for each in told() if "denied.example" in each["resource"]],
+                 "the denial of the network")
+        self.assertTrue(all(each["rule"] and each["how"] for each in told()), told())
+
+    def test_what_the_rules_for_files_refuse_is_told(self):
+        folder = os.path.join(self.server.project, "guarded")
+        os.makedirs(os.path.join(folder, "hidden"))
+        with open(os.path.join(folder, "hidden", "key"), "w") as out:
+            out.write("secret")
+        settings = os.path.join(self.server.project, "guarded.json")
+        with open(settings, "w") as out:
+            json.dump({"filesystem": {"denyRead": [folder + "/hidden"], "allowWrite": [folder],
+                                      "denyWrite": []},
+                       "network": {"allowedDomains": [], "deniedDomains": []}}, out)
+        name = self.new(policy=["--settings", settings])
+        said = self.exec(name, "open(%r).read()" % (folder + "/hidden/key"))
+        self.assertEqual(said["status"], "error", said)
+        self.exec(name, "open(%r, 'w').write('x') and None" % (folder + "/fine"))
+        wait_for(lambda: self.ok("GET", f"/v1/sessions/{name}/denials").json["total"],
+                 "the denial of the file")
+        told = self.ok("GET", f"/v1/sessions/{name}/denials").json["denials"]
+        self.assertEqual([each["resource"] for each in told], [folder + "/hidden/key"])
+
 
 class Files(ServerTest):
     def test_in_and_out(self):
@@ -298,6 +331,21 @@ class Files(ServerTest):
         self.assertEqual(len(self.ok("GET", path + "/in/deep").json["files"]), 1)
         self.ok("DELETE", path + "/out.txt")
         self.assert_refused(self.ask("GET", path + "/out.txt"), 404)
+
+    def test_a_lease_holds_nobody(self):
+        """A file that code holds a lease on can't be opened until it lets go: that is told at once,
+        and the server, which has one loop for all, waits for nobody."""
+        name, other = self.new(), self.new()
+        path = f"/v1/sessions/{name}/files/leased"
+        self.exec(name, "import fcntl, os, signal\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n"
+                        "fd = os.open('/workspace/leased', os.O_RDWR | os.O_CREAT, 0o600)\n"
+                        "os.write(fd, b'mine')")
+        self.assertEqual(self.ok("GET", path).body, b"mine")
+        self.exec(name, "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)")
+        self.assert_refused(self.ask("GET", path), 409)
+        self.assertEqual(self.exec(other, "1 + 1")["value"]["text/plain"], "2")
+        self.exec(name, "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)")
+        self.assertEqual(self.ok("GET", path).body, b"mine")
 
     def test_no_way_out_of_the_workspace(self):
         """Whatever the cell puts there: links, magic links, pipes, sockets, swapped folders."""
@@ -353,6 +401,28 @@ class Branches(ServerTest):
         self.assertEqual(self.exec(name, "x")["value"]["text/plain"], "1")
         self.ok("DELETE", path + "/before")
         self.assertGreaterEqual(self.ask("POST", path + "/before/restore").status, 400)
+
+    def test_files_go_with_checkpoints_and_branches(self):
+        name = self.new()
+        at = f"/v1/sessions/{name}"
+        self.ok("PUT", at + "/files/a", b"one", status=201)
+        said = self.ok("POST", at + "/checkpoints", {"name": "c"}, status=201).json
+        self.assertEqual(said["files"]["files"], 1)
+        self.ok("POST", at + "/branches", {"name": name + "b"}, status=201)
+        self.addCleanup(self.ask, "DELETE", f"/v1/sessions/{name}b")
+        branch = self.ok("GET", f"/v1/sessions/{name}b").json
+        self.assertEqual((branch["inside"], branch["layered"]), (f"/branches/{name}b", True))
+        self.ok("PUT", f"/v1/sessions/{name}b/files/a", b"of the branch", status=201)
+        self.ok("PUT", at + "/files/a", b"two", status=201)
+        self.assertEqual(self.ok("GET", f"/v1/sessions/{name}b/files/a").body, b"of the branch")
+        self.ok("POST", at + "/checkpoints/c/restore")
+        self.assertEqual(self.ok("GET", at + "/files/a").body, b"one")
+        # The folder of a branch is its code's to replace: no link of it is followed.
+        self.ok("POST", f"/v1/sessions/{name}b/exec", {"code": (
+            "import os; os.chdir('/'); os.rename('/branches/%sb', '/branches/x')\n"
+            "os.symlink('/etc', '/branches/%sb')" % (name, name))})
+        self.assertGreaterEqual(
+            self.ask("GET", f"/v1/sessions/{name}b/files/passwd").status, 400)
 
     def test_a_branch_goes_its_own_way(self):
         name = self.new()

@@ -10,6 +10,7 @@ import unittest
 
 BINARY = None
 FIXTURES = None  # the program mcp_fixtures
+MUTANT = {}
 DEADLINE = 30  # seconds; nothing here takes long, so that a hang is told as one
 IS_ROOT = os.getuid() == 0
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -24,6 +25,12 @@ def use_binary(path):
     BINARY = os.path.realpath(path)
     if not os.access(BINARY, os.X_OK):
         raise SystemExit(f"{path} is not a program")
+
+
+def use_mutant(name):
+    """The control that servers are started without, or None."""
+    global MUTANT
+    MUTANT = {"CAISSON_MUTANT": name} if name else {}
 
 
 def without_notes(text):
@@ -170,7 +177,7 @@ class McpTest(unittest.TestCase):
         return path
 
     def server(self, *words, env=None, initialize=True):
-        started = Server(words, {**self.env, **(env or {})}, self.project)
+        started = Server(words, {**self.env, **MUTANT, **(env or {})}, self.project)
         self.addCleanup(started.put_away)
         if initialize:
             started.initialize()
@@ -191,6 +198,24 @@ class McpTest(unittest.TestCase):
             except OSError:
                 continue
         return found
+
+    def launcher(self, server):
+        """The pid of the half of the server that starts cells."""
+        for pid in self.descendants(server.process.pid):
+            with open(f"/proc/{pid}/comm") as name:
+                if name.read() == "caisson-launch\n":
+                    return pid
+        return self.fail("there is no launcher")
+
+    def cells(self, pid):
+        """What was started below a server. Its launcher is a copy of it, and has its words."""
+        def words(one):
+            try:
+                with open(f"/proc/{one}/cmdline", "rb") as file:
+                    return file.read()
+            except OSError:
+                return words(pid)  # gone meanwhile
+        return {one for one in self.descendants(pid) if words(one) != words(pid)}
 
     def descendants_named(self, pid, word, deadline=DEADLINE):
         """Those with this word on their command line. The kernel's lists may miss one while others

@@ -2,7 +2,6 @@
 import http.client
 import json
 import subprocess
-import time
 
 import harness
 from harness import DEADLINE, META, MODERN, McpTest
@@ -110,12 +109,14 @@ class Legacy(HttpTest):
         self.call(session, "rlm_exec", code="import time")
         running = self.send("POST", {
             "jsonrpc": "2.0", "id": "slow", "method": "tools/call", "params": {
-                "name": "rlm_exec", "arguments": {"code": "time.sleep(60)", "timeout": 100},
-                "_meta": {"progressToken": 1}}}, session)
-        time.sleep(0.2)  # nobody says when a call without output has begun
+                "name": "rlm_exec",
+                "arguments": {"code": "print('on', flush=True); time.sleep(60)", "timeout": 100},
+                "_meta": {"progressToken": 1}}}, session).getresponse()
+        while b"notifications/progress" not in running.readline():
+            pass
         self.exchange("POST", {"jsonrpc": "2.0", "method": "notifications/cancelled",
                                "params": {"requestId": "slow"}}, session)
-        self.assertNotIn(b'"result"', running.getresponse().read())
+        self.assertNotIn(b'"result"', running.read())
         self.assertEqual(self.call(session, "rlm_exec", code="1 + 1").split("\n")[0], "2")
 
     def test_a_stream_for_what_belongs_to_no_request(self):

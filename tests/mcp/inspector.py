@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--cache", default=registry.CACHE)
     options = parser.parse_args()
     binary = os.path.realpath(options.binary)
-    installed = registry.install(options.cache, PACKAGE, PROGRAM)
+    installed = registry.install(os.path.abspath(options.cache), PACKAGE, PROGRAM)
     if installed is None:
         return 0
     with tempfile.TemporaryDirectory() as folder:

@@ -72,7 +72,7 @@ class Defects(McpTest):
     def test_11_a_lazy_start_is_lazy(self):
         server = self.server()
         server.request("tools/list")
-        self.assertEqual(self.descendants(server.process.pid), set())
+        self.assertEqual(self.cells(server.process.pid), set())
 
     def test_12_two_clients_have_two_namespaces(self):
         first, second = self.server(), self.server()

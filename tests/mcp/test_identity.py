@@ -1,7 +1,8 @@
 """Whose session is whose, what lasts beyond a server, and what never gets in."""
 import os
+import time
 
-from harness import McpTest
+from harness import DEADLINE, McpTest
 
 SEARCH = r'''
 import os
@@ -29,9 +30,19 @@ class Identity(McpTest):
         return self.server(env={"CLAUDE_CODE_SESSION_ID": name,
                                 "CLAUDE_PROJECT_DIR": self.project}, **how)
 
+    def await_saved(self, count=1):
+        """A state is saved when nothing runs for a moment; the end alone has too little time for it
+        on a machine that is busy."""
+        folder = os.path.join(self.state, "caisson", "mcp")
+        end = time.monotonic() + DEADLINE
+        while sum(name.endswith(".snapshot") for name in os.listdir(folder)) < count:
+            self.assertLess(time.monotonic(), end, "no snapshot")
+            time.sleep(0.01)
+
     def test_state_survives_a_restart_of_the_same_conversation(self):
         server = self.conversation("one")
         server.text("rlm_exec", code="x = [1, 2, 3]\ny = 'text'")
+        self.await_saved()
         server.end()
         again = self.conversation("one")
         self.assertIn("[1, 2, 3]", again.text("rlm_exec", code="x"))
@@ -41,19 +52,33 @@ class Identity(McpTest):
         import signal
         server = self.conversation("one")
         server.text("rlm_exec", code="x = 5")
+        self.await_saved()
         server.process.send_signal(signal.SIGINT)
-        server.process.wait(10)
+        server.process.wait(DEADLINE)
         self.assertIn("5", self.conversation("one").text("rlm_exec", code="x"))
+
+    def test_state_that_was_saved_survives_a_kill(self):
+        server = self.conversation("one")
+        server.text("rlm_exec", code="x = 5; open('f', 'w').write('kept')")
+        self.await_saved()
+        server.process.kill()
+        server.process.wait(DEADLINE)
+        self.assertIn("(5, 'kept')",
+                      self.conversation("one").text("rlm_exec", code="x, open('f').read()"))
 
     def test_what_was_reset_does_not_come_back(self):
         server = self.conversation("one")
         server.text("rlm_exec", code="x = 1")
         server.text("rlm_exec", code="x = 1", session="named")
+        self.await_saved(2)
         server.end()
         again = self.conversation("one")
+        for session in ("main", "named"):
+            self.assertIn(" x: int", again.text("rlm_vars", session=session))
         again.text("rlm_reset")
         again.text("rlm_reset", session="named")
-        again.end()
+        again.process.kill()  # the end can't do it any more
+        again.process.wait(DEADLINE)
         third = self.conversation("one")
         for session in ("main", "named"):
             self.assertNotIn(" x: int", third.text("rlm_vars", session=session))

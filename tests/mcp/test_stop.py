@@ -1,9 +1,9 @@
 """What stops a call, and what ends a server: nothing is left behind."""
+import fcntl
 import os
 import signal
-import time
 
-from harness import McpTest, without_notes
+from harness import DEADLINE, McpTest, without_notes
 
 LOOP = "import time\nwhile True:\n  print('tick', flush=True)\n  time.sleep(0.01)"
 DEAF = ("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
@@ -14,7 +14,7 @@ class Stopping(McpTest):
     def test_a_timeout_stops_the_code_and_keeps_the_state(self):
         server = self.server()
         server.text("rlm_exec", code="kept = 1")
-        text = server.fails("rlm_exec", code=LOOP, timeout=0.3)
+        text = server.fails("rlm_exec", code=LOOP, timeout=1)
         self.assertIn("tick", text)
         self.assertIn("[timeout]", text)
         # Nothing of it shows up later.
@@ -70,38 +70,33 @@ class Ending(McpTest):
         self.assertGreaterEqual(len(below), 3)
         return server, below, request
 
-    def check_gone(self, server, below, began):
-        server.process.wait(10)
-        self.wait_gone(below, 10)
-        self.took = time.monotonic() - began
+    def check_gone(self, server, below):
+        server.process.wait(DEADLINE)
+        self.wait_gone(below, DEADLINE)
 
     def test_eof(self):
         server, below, _ = self.busy_server()
-        began = time.monotonic()
         server.process.stdin.close()
-        self.check_gone(server, below, began)
+        self.check_gone(server, below)
         self.assertEqual(server.process.returncode, 0)
 
     def test_signals(self):
         for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(one):
                 server, below, _ = self.busy_server()
-                began = time.monotonic()
                 server.process.send_signal(one)
-                self.check_gone(server, below, began)
+                self.check_gone(server, below)
 
     def test_a_client_that_reads_no_more(self):
         server, below, _ = self.busy_server()
-        began = time.monotonic()
         server.process.stdout.close()
         server.start("ping")
-        self.check_gone(server, below, began)
+        self.check_gone(server, below)
 
     def test_a_server_that_is_killed(self):
         server, below, _ = self.busy_server()
-        began = time.monotonic()
         server.process.kill()
-        self.check_gone(server, below, began)
+        self.check_gone(server, below)
 
     def test_requests_before_eof_are_answered(self):
         server = self.server()
@@ -111,6 +106,20 @@ class Ending(McpTest):
         data = server.process.stdout.read()
         self.assertEqual(data.count(b"\n"), 50)
         self.assertEqual(server.process.wait(10), 0)
+
+    def test_many_files_do_not_hold_the_end(self):
+        """They are moved away, and another process removes them: here it believes one is at work."""
+        trash = os.path.join(self.state, "caisson", "mcp", "trash")
+        os.makedirs(trash, mode=0o700)
+        for folder in (self.state, os.path.dirname(os.path.dirname(trash)), os.path.dirname(trash)):
+            os.chmod(folder, 0o700)
+        lock = os.open(trash, os.O_RDONLY | os.O_DIRECTORY)
+        self.addCleanup(os.close, lock)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        server = self.server()
+        server.text("rlm_exec", code="for n in range(500): open('/workspace/%d' % n, 'w').close()")
+        self.assertEqual(server.end(), 0)
+        self.assertGreater(sum(len(files) for _, _, files in os.walk(trash)), 400)
 
     def test_nothing_is_left_of_a_session_that_nobody_can_take_up(self):
         server = self.server()

@@ -84,7 +84,7 @@ class Tools(McpTest):
                 text = server.fails("rlm_exec", **arguments)
                 self.assertTrue(text.startswith("Error: "), text)
                 self.assertIn(expected, text)
-        self.assertEqual(self.descendants(server.process.pid), set())
+        self.assertEqual(self.cells(server.process.pid), set())
         # What a model leaves out, it often writes as null.
         self.assertEqual(server.text("rlm_exec", code="1", timeout=None, session=None), "1")
 

@@ -1,0 +1,108 @@
+"""System calls made by another process, as whoever has taken it over would make them.
+
+The process is stopped where it waits, given the registers of the call, and stepped over one instruction:
+what answers is the kernel, with that process's own filter, domain and rights.
+"""
+import ctypes
+import os
+import signal
+import struct
+
+ATTACH, DETACH, STEP, GETREGSET, SETREGSET = 16, 17, 9, 0x4204, 0x4205
+NT_PRSTATUS = 1
+ARM = os.uname().machine == "aarch64"
+# Numbers of x86-64 and of arm64.
+CALLS = {"openat": (257, 56), "close": (3, 57), "execve": (59, 221), "socket": (41, 198),
+         "clone": (56, 220), "mount": (165, 40), "ptrace": (101, 117), "symlinkat": (266, 36),
+         "kill": (62, 129), "mkdirat": (258, 34), "renameat2": (316, 276), "memfd_create": (319, 279),
+         "linkat": (265, 37), "io_uring_setup": (425, 425), "bpf": (321, 280),
+         "pidfd_getfd": (438, 438), "unlinkat": (263, 35)}
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.ptrace.restype = ctypes.c_long
+LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+AT_FDCWD = -100
+
+
+class Vector(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+class Intruder:
+    """with Intruder(pid) as it: it.call("openat", AT_FDCWD, b"/etc/passwd", 0) -> a number or -errno"""
+
+    COUNT = 34 if ARM else 27
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def request(self, what, address=None, data=None):
+        if LIBC.ptrace(what, self.pid, address, data) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+
+    def __enter__(self):
+        self.request(ATTACH)
+        self.wait()
+        return self
+
+    def __exit__(self, *_):
+        self.request(DETACH)
+
+    def wait(self):
+        _, status = os.waitpid(self.pid, 0x40000000)  # __WALL
+        if not os.WIFSTOPPED(status):
+            raise AssertionError(f"process {self.pid} ended: {status:#x}")
+        return os.WSTOPSIG(status)
+
+    def registers(self, values=None):
+        raw = (ctypes.c_uint64 * self.COUNT)(*(values or []))
+        vector = Vector(ctypes.addressof(raw), ctypes.sizeof(raw))
+        self.request(SETREGSET if values else GETREGSET, NT_PRSTATUS, ctypes.addressof(vector))
+        return list(raw)
+
+    def write(self, address, data):
+        with open(f"/proc/{self.pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(address)
+            memory.write(data)
+
+    def read(self, address, size):
+        with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as memory:
+            memory.seek(address)
+            return memory.read(size)
+
+    def call(self, name, *arguments):
+        saved = self.registers()
+        pc, sp = (32, 31) if ARM else (16, 19)
+        # It waits in a system call, so the instruction before is one.
+        size = 4 if ARM else 2
+        instruction = self.read(saved[pc] - size, size)
+        if instruction != (struct.pack("<I", 0xd4000001) if ARM else b"\x0f\x05"):
+            raise AssertionError(f"not where it waits: {instruction!r}")
+        room, words = saved[sp] - 65536, []
+        for one in arguments:
+            if isinstance(one, bytes):
+                self.write(room, one + b"\0")
+                words.append(room)
+                room += len(one) + 64
+            else:
+                words.append(one & (2**64 - 1))
+        words += [0] * (6 - len(words))
+        changed = list(saved)
+        changed[pc] = saved[pc] - size
+        number = CALLS[name][ARM]
+        if ARM:
+            changed[0:6], changed[8] = words, number
+        else:
+            # Behind a call that was interrupted the kernel would go back to it: -1 is "none was".
+            changed[15] = 2**64 - 1
+            changed[10] = number
+            for register, word in zip((14, 13, 12, 7, 9, 8), words):
+                changed[register] = word
+        self.registers(changed)
+        self.request(STEP)
+        stopped = self.wait()
+        if stopped != signal.SIGTRAP:
+            raise AssertionError(f"stopped by signal {stopped}")
+        answer = self.registers()[0 if ARM else 10]
+        self.registers(saved)
+        return answer - 2**64 if answer >= 2**63 else answer
