@@ -79,8 +79,7 @@ Error explain_clone_failure(int errnum, bool inside_cell) {
 // small.
 long clone_cell(uint64_t flags, int* pidfd, int cgroup) {
   clone_args args{};
-  // No disposition of the caller's (SIG_IGN outlives an exec) reaches the program.
-  args.flags = flags | CLONE_PIDFD | CLONE_CLEAR_SIGHAND;
+  args.flags = flags | CLONE_PIDFD;
   if (cgroup >= 0) {
     args.flags |= CLONE_INTO_CGROUP;
     args.cgroup = static_cast<uint64_t>(cgroup);

@@ -75,9 +75,19 @@ static long join_own_keyring() {
   return result == -ENOSYS ? 0 : result < 0 ? result : 0;
 }
 
-// What stands in nobody's way, done while the network is being made: the bounding set, which takes
-// nothing from this process.
+// What stands in nobody's way, done while the network is being made: dispositions of signals (all
+// are blocked until the exec; CLONE_CLEAR_SIGHAND would leave what the caller ignores), and the
+// bounding set, which takes nothing from this process.
 static void prepare(const ChildProgram& program) {
+  struct {
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    unsigned long mask;
+  } standard{};
+  for (long number = 1; number <= 64; ++number)
+    if (number != SIGKILL && number != SIGSTOP)
+      sys_call(SYS_rt_sigaction, number, &standard, 0L, 8L);
   if (!program.drop_capabilities) return;
   for (long capability = 0; capability < 64; ++capability)
     if (sys_call(SYS_prctl, long{PR_CAPBSET_DROP}, capability) == -EINVAL) break;

@@ -34,7 +34,7 @@ static long take_passed(const ChildProgram& program) {
   return 0;
 }
 
-// Their dispositions were set back when pid 1 was cloned.
+// Their dispositions were set back by pid 1, of which this process is a copy.
 static void unblock_signals() {
   unsigned long none = 0;
   sys_call(SYS_rt_sigprocmask, long{SIG_SETMASK}, &none, 0L, 8L);

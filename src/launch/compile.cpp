@@ -422,7 +422,7 @@ static std::string describe(const Step& step) {
     case StepKind::kCgroupNamespace:
       return "make the cgroup namespace";
     case StepKind::kPrepare:
-      return "empty the bounding set";
+      return "reset signals and the bounding set";
     case StepKind::kKeyring:
       return "make a keyring of the cell's own";
     case StepKind::kWatch:

@@ -100,6 +100,15 @@ class Signals(CliTest):
         return found
 
 
+    def test_what_the_caller_ignores_is_not_ignored_inside(self):
+        """A disposition of SIG_IGN outlives an exec."""
+        done = subprocess.run(
+            ["/usr/bin/env", "--ignore-signal=PIPE,INT,TERM", harness.BINARY, "exec", "--",
+             "grep", "SigIgn", "/proc/self/status"],
+            capture_output=True, text=True, cwd=self.home, env=self.environment())
+        self.assertEqual(done.stdout.split(), ["SigIgn:", "0" * 16], done.stderr)
+
+
 class Streams(CliTest):
     def test_a_reader_that_goes_gives_the_program_sigpipe(self):
         child = self.start("exec", "yes")
