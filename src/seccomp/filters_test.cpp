@@ -128,7 +128,7 @@ TEST(SeccompFilters, NotifyChangesExecAndNothingElse) {
 TEST(SeccompFilters, AreSmallAndSearchFast) {
   for_every_filter([](Arch arch, FilterName name, bool notify_exec) {
     auto program = built_in(arch, name, notify_exec);
-    EXPECT_LT(program.size(), 420u);
+    EXPECT_LT(program.size(), 400u);
     unsigned most = 0;
     for (uint32_t number = 0; number <= 600; ++number) {
       Evaluation one = evaluate_fully(program, call_data(arch, number));
