@@ -268,7 +268,8 @@ class Compiler {
   void landlock() {
     if (!plan_.landlock) return;
     for (const LandlockRule& rule : plan_.landlock->rules)
-      out_.rules_.push_back({keep(rule.path), rule.access, rule.device, rule.inode});
+      out_.rules_.push_back({keep(rule.path), rule.access, rule.device,
+                             control_enabled("rule-identity") ? rule.inode : 0});
     ChildProgram& program = out_.program_;
     program.landlock_rules = out_.rules_.data();
     program.landlock_count = static_cast<uint32_t>(out_.rules_.size());
