@@ -43,17 +43,6 @@ long make_network() {
   return result;
 }
 
-// The scheduler likes to keep a new thread where its creator runs; beside it is where this one is
-// of use. It ends with its work, so nobody inherits the mask.
-void leave_core(unsigned core) {
-  unsigned char mask[128]{};
-  long size = sys_call(SYS_sched_getaffinity, 0L, long{sizeof mask}, mask);
-  if (size <= 0 || core / 8 >= static_cast<unsigned long>(size)) return;
-  mask[core / 8] &= static_cast<unsigned char>(~(1u << core % 8));
-  sys_call(SYS_sched_setaffinity, 0L, size, mask);  // fails where there is no other core: fine
-}
-
-unsigned creators_core;
 int proc_is_mounted;
 
 void wait_until_set(int* word) {
@@ -81,7 +70,6 @@ int old_root_is_covered;
 int detached;  // 0: under way; else 1, or -errno
 
 int network_thread(void*) {
-  leave_core(creators_core);
   long result = make_network();
   long masked = result < 0 ? result : mask_proc();
   set_and_wake(&network_state, static_cast<int>(masked < 0 ? masked : result + 1));
@@ -90,6 +78,19 @@ int network_thread(void*) {
   long gone = detach_old_root(*cell);
   set_and_wake(&detached, static_cast<int>(gone < 0 ? gone : 1));
   return 0;
+}
+
+// The scheduler likes to keep a new thread where its creator runs, and there it waits until that
+// one sleeps: half a millisecond, with a core idle beside it. Moved by its creator, before it has
+// run, it begins at once. It ends with its work, so nobody inherits the mask.
+void move_beside(long thread) {
+  unsigned char mask[128]{};
+  unsigned core = 0;
+  long size = sys_call(SYS_sched_getaffinity, 0L, long{sizeof mask}, mask);
+  if (sys_call(SYS_getcpu, &core, 0L, 0L) < 0) return;
+  if (size <= 0 || core / 8 >= static_cast<unsigned long>(size)) return;
+  mask[core / 8] &= static_cast<unsigned char>(~(1u << core % 8));
+  sys_call(SYS_sched_setaffinity, thread, size, mask);  // fails where there is no other core: fine
 }
 
 }  // namespace
@@ -106,11 +107,12 @@ long await_detached() {
 
 long start_network_thread(ChildState& state) {
   cell = &state;
-  sys_call(SYS_getcpu, &creators_core, 0L, 0L);
   long tid = caisson_clone_call(
       CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
       thread_stack + sizeof thread_stack, network_thread, nullptr);
-  return tid < 0 ? tid : 0;
+  if (tid < 0) return tid;
+  move_beside(tid);
+  return 0;
 }
 
 long join_network_thread() {
