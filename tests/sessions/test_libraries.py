@@ -104,6 +104,45 @@ class Science(SessionTest):
         self.assertNotIn("interactiveshell", error["traceback"])
         self.assertIn("in f", error["traceback"])
 
+    def test_ipythons_record_is_the_same_whoever_runs_the_cell(self):
+        """Ordinary cells go around IPython's transformers; magics don't. Both write into one record."""
+        s = self.science(ipython=True)
+
+        def value(code):
+            return self.ok(s.exec(code))["result"].get("value", {}).get("text/plain")
+        self.assertEqual([value(code) for code in ("40 + 2", "%pwd", "7;", "7 # ;", "_", "__")],
+                         ["42", repr("/workspace"), None, "7", "7", "7"])
+        self.assertEqual(value("Out[1], _1, _2, _i1, _i2, len(In)"),
+                         "(42, 42, '/workspace', '40 + 2', '%pwd', 8)")
+        self.assertEqual(value("In[-1]"), "'In[-1]'")
+        self.assertEqual(value("list(Out)"), "[1, 2, 4, 5, 6, 7, 8]")
+        self.assertEqual(value("import asyncio\nawait asyncio.sleep(0, 'waited')"), "'waited'")
+
+    def test_a_name_that_is_a_magic_is_one_until_it_is_a_variable(self):
+        s = self.science(ipython=True)
+        self.assertIn("/workspace", self.ok(s.exec("pwd"))["result"]["value"]["text/plain"])
+        self.ok(s.exec("pwd = 3"))
+        self.assertEqual(self.ok(s.exec("pwd"))["result"]["value"]["text/plain"], "3")
+
+    def test_what_an_extension_adds_holds_for_every_cell(self):
+        s = self.science(ipython=True)
+        self.ok(s.exec("seen = []\n"
+                       "get_ipython().events.register('pre_run_cell', lambda info: seen.append(1))"))
+        self.ok(s.exec("1"))
+        self.assertEqual(self.ok(s.exec("len(seen)"))["result"]["value"]["text/plain"], "2")
+        self.ok(s.exec("from ast import NodeTransformer, Constant\nclass Seven(NodeTransformer):\n"
+                       "  def visit_Constant(self, node): return Constant(7)\n"
+                       "get_ipython().ast_transformers.append(Seven())"))
+        self.assertEqual(self.ok(s.exec("1"))["result"]["value"]["text/plain"], "7")
+
+    def test_exit_ends_the_call_by_name_or_called(self):
+        s = self.science(ipython=True)
+        for code, left in (("exit", 0), ("quit", 0), ("exit(3)", 3), ("x = 1\nexit", 0)):
+            answer = s.exec(code)
+            self.assertEqual((answer["result"]["status"], answer["result"].get("exit")),
+                             ("exit", left), (code, answer))
+            self.assertEqual(answer["output"], "")
+
     def test_two_shells_of_one_zygote_are_two(self):
         one, two = self.science(ipython=True), self.science(ipython=True)
         self.ok(one.exec("mine = 1"))

@@ -41,8 +41,7 @@ class Executor:
         unchanged = False
         try:
             if self.shell is not None:
-                unchanged = self.reads_only(source)
-                self.shell.run(source, answer)
+                unchanged = self.run_in_shell(source, answer)
             else:
                 unchanged = self.run_plain(source, answer)
         except EarlyResult:
@@ -77,19 +76,35 @@ class Executor:
             answer["final"] = self.early.value
             answer.pop("error", None)
 
-    def reads_only(self, source):
-        """For IPython's shell, which parses by itself. Its own record of the call (Out, _) is not
-        worth a checkpoint."""
+    def run_in_shell(self, source, answer):
+        """By IPython. A magic is none of Python's, and so is an error that IPython will tell."""
+        name, shell = "<cell %d>" % self.count, self.shell
+        self.flags = shell.flags() & FUTURES
         try:
-            return len(source) < 4096 and purity.changes_nothing(
-                compile(source, "<cell>", "exec", ONLY_AST, True), self.namespace)
-        except (SyntaxError, ValueError):
-            return False  # a magic, or an error that IPython will tell
+            tree = compile(source, name, "exec", ONLY_AST | self.flags, True)
+        except Exception:
+            shell.run(source, answer)
+            return False
+        # IPython's own record of the call (Out, _) is not worth a checkpoint.
+        unchanged = len(source) < 4096 and purity.changes_nothing(tree, self.namespace)
+        if not shell.ordinary.takes(source):
+            shell.run(source, answer)
+            return unchanged
+        shell.ordinary.begin(source)
+        try:
+            self.run_parsed(tree, source, name, answer, unchanged)
+        finally:
+            shell.ordinary.end()
+        return unchanged
 
     def run_plain(self, source, answer):
         name = "<cell %d>" % self.count
         source, tree = self.parse(source, name)
         unchanged = purity.changes_nothing(tree, self.namespace)
+        self.run_parsed(tree, source, name, answer, unchanged)
+        return unchanged
+
+    def run_parsed(self, tree, source, name, answer, unchanged):
         if not unchanged:
             self.sources.add(name, source)
         try:
@@ -100,7 +115,6 @@ class Executor:
             raise
         if not unchanged and not self.defines:
             self.sources.forget(name)
-        return unchanged
 
     def run_tree(self, tree, source, name, answer):
         self.defines = False  # functions, classes, generators: code that outlives the call
@@ -114,7 +128,7 @@ class Executor:
             codes.append(self.compile(last, name, "eval"))
         value = self.evaluate(codes)
         if last is not None and value is not None and not source.rstrip().endswith(";"):
-            answer["value"] = bundle_of(value)
+            answer["value"] = self.shell.show(value) if self.shell else bundle_of(value)
             if "image/png" in answer["value"]:
                 collect_figures(self.displays, already=value)
 

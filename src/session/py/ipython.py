@@ -3,6 +3,7 @@
 import sys
 
 from display import bundle_of, data_of
+from ordinary import Ordinary
 
 # Values of exactly these types have a text and nothing else, unless a cell has said otherwise.
 PLAIN = frozenset((int, float, complex, bool, str, bytes))
@@ -35,6 +36,13 @@ def embed(*args, **kwargs):
     from IPython.terminal.embed import embed as real
 
     return real(*args, **kwargs)
+
+
+class Leave:
+    """`exit` and `quit`: by name alone, as in IPython, or called."""
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
 
 
 def make_shell(inside):
@@ -89,11 +97,15 @@ def make_shell(inside):
         def showsyntaxerror(self, *args, **kwargs):
             pass
 
+        def ask_exit(self):  # of IPython's own `exit`, which comes back with %reset
+            raise SystemExit
+
     with Spared():
         shell = Shell.instance(
             display_pub_class=Publisher, displayhook_class=Hook, user_module=main_module(),
             colors="NoColor")
     shell.history_manager.enabled = False
+    shell.user_ns["exit"] = shell.user_ns["quit"] = Leave()  # IPython's ask a terminal to end
     inside.namespace.update(
         (k, v) for k, v in shell.user_ns.items() if k not in inside.namespace)
     inside.hidden = inside.hidden | frozenset(shell.user_ns)
@@ -117,6 +129,15 @@ def clean(data):
 class IPythonShell:
     def __init__(self, shell):
         self.shell = shell
+        self.ordinary = Ordinary(shell)
+
+    def flags(self):
+        return self.shell.compile.flags
+
+    def show(self, value):
+        if type(value) is Leave:
+            value()
+        return clean(self.ordinary.show(value)) or bundle_of(value)
 
     def warm_up(self, run):
         """In the zygote: the first cell costs ten times the second. Leaves no trace of it."""
@@ -127,6 +148,7 @@ class IPythonShell:
         self.shell.reset(new_session=True)
         for name in before:
             names.setdefault(name, before[name])  # __doc__ and the like, which a reset takes away
+        names["exit"], names["quit"] = before["exit"], before["quit"]
 
     def run(self, source, answer):
         self.shell.found = None
