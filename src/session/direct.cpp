@@ -6,13 +6,15 @@
 
 #include <algorithm>
 
+#include "base/control.h"
+
 namespace caisson::session {
 
 namespace {
 
 // As in py/frames.py: type, flags, request, nonce; then the body, at most so much of it.
 constexpr size_t kHead = 14, kMostInline = 32 * 1024;
-constexpr uint8_t kDirectFlag = 2;
+constexpr uint8_t kDirectFlag = 2, kReady = 96;
 
 void put(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i & 0xff);
@@ -22,6 +24,18 @@ uint64_t number_at(const char* bytes, size_t count) {
   uint64_t value = 0;
   for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
   return value;
+}
+
+// Who sent it, by the kernel's word (SO_PASSCRED, which the keeper has set).
+pid_t sender_of(msghdr& header) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part))
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_CREDENTIALS &&
+        part->cmsg_len == CMSG_LEN(sizeof(ucred))) {
+      ucred who;
+      ::memcpy(&who, CMSG_DATA(part), sizeof who);
+      return who.pid;
+    }
+  return 0;
 }
 
 bool is_socket_of_messages(int fd) {
@@ -53,6 +67,11 @@ Result<std::shared_ptr<Direct>> Direct::take(Loop& loop, ForeignFd socket, uint3
   made->socket_.assign(socket.get(), failed);
   if (failed) return Error::plain("watch an interpreter: " + failed.message());
   socket.release().release();
+  // The report that every interpreter begins with; the keeper has looked at it, and left it there.
+  DirectMessage report = made->receive();
+  if (report.kind != DirectMessage::Kind::kReady)
+    return Error::plain("the session broke its protocol: an interpreter that did not report");
+  made->interpreter_ = report.sender;
   return made;
 }
 
@@ -94,7 +113,8 @@ DirectMessage Direct::receive() {
   message.kind = DirectMessage::Kind::kEnded;
   if (!socket_.is_open()) return message;
   char bytes[kHead + kMostInline + 64];
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostInOneMessage * sizeof(int))];
+  alignas(
+      cmsghdr) char space[CMSG_SPACE(kMostInOneMessage * sizeof(int)) + CMSG_SPACE(sizeof(ucred))];
   iovec data{bytes, sizeof bytes};
   msghdr header{};
   header.msg_iov = &data;
@@ -111,6 +131,13 @@ DirectMessage Direct::receive() {
   auto size = static_cast<size_t>(got);
   if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || size < kHead) return message;
   auto type = static_cast<uint8_t>(bytes[0]);
+  message.sender = sender_of(header);
+  if (!interpreter_ && type == kReady && message.sender > 0) {
+    message.kind = DirectMessage::Kind::kReady;
+    return message;
+  }
+  // A process that code has left behind can hold the socket, and take a request with its nonce.
+  if (message.sender != interpreter_ && control_enabled("session-answerer")) return message;
   bool spilled = type & kSpilledBit;
   if ((type & ~kSpilledBit) != static_cast<uint8_t>(FrameType::kResult) ||
       descriptors.size() != (spilled ? 1 : 0))

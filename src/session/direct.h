@@ -31,7 +31,8 @@ std::string encode_stop(const DirectCall&, uint32_t generation, uint32_t elapsed
 struct DirectMessage {
   // kForeign: with a descriptor that is no sealed memory. Each of these costs us more than it costs
   // the sender, so that the first is the last one.
-  enum class Kind { kNothing, kEnded, kForeign, kNonsense, kResult } kind = Kind::kNothing;
+  enum class Kind { kNothing, kEnded, kForeign, kNonsense, kReady, kResult } kind = Kind::kNothing;
+  pid_t sender = 0;
   uint8_t bits = 0;
   uint32_t request = 0;
   uint64_t nonce = 0;
@@ -41,7 +42,7 @@ struct DirectMessage {
 
 class Direct : public std::enable_shared_from_this<Direct> {
  public:
-  // An error when it is no socket of the right kind.
+  // An error when it is no socket of the right kind, or when nobody has reported there yet.
   static Result<std::shared_ptr<Direct>> take(Loop&, ForeignFd, uint32_t generation);
   Direct(Loop&, uint32_t generation);
   ~Direct() { close(); }
@@ -60,7 +61,8 @@ class Direct : public std::enable_shared_from_this<Direct> {
  private:
   LoopDescriptor socket_;
   uint32_t generation_;
-  UniqueFd lent_;  // the body of the call, if it is large
+  pid_t interpreter_ = 0;  // whose report came first; a process that holds its socket is another
+  UniqueFd lent_;          // the body of the call, if it is large
   std::function<void()> ready_;
   bool waiting_ = false;
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace caisson::session {
@@ -10,11 +11,16 @@ namespace {
 
 using Kind = DirectMessage::Kind;
 
+constexpr std::string_view kReport{"\x60\0\0\0\0\0\0\0\0\0\0\0\0\0", 14};
+
 struct Pair {
-  explicit Pair(int type = SOCK_SEQPACKET) {
+  explicit Pair(int type = SOCK_SEQPACKET, bool reports = true) {
     int fds[2];
     EXPECT_EQ(::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds), 0);
     theirs.reset(fds[1]);
+    int on = 1;
+    ::setsockopt(fds[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+    if (reports) EXPECT_EQ(::send(fds[1], kReport.data(), kReport.size(), 0), 14);
     made = Direct::take(loop, ForeignFd{fds[0]}, 3);
   }
   Loop loop;
@@ -80,6 +86,25 @@ TEST(Direct, WhatIsNoAnswerIsNonsense) {
   EXPECT_EQ(pair.after(message(66 | 0x80, ""), {fd, fd}).kind, Kind::kNonsense);
   EXPECT_EQ(pair.after(message(66 | 0x80, ""), {pair.theirs.get()}).kind, Kind::kForeign);
   EXPECT_EQ(pair.after(message(66, "{}")).kind, Kind::kResult);  // and it goes on
+}
+
+TEST(Direct, OneThatHasNotReportedIsNotTaken) {
+  EXPECT_FALSE(Pair(SOCK_SEQPACKET, false).made.ok());
+}
+
+TEST(Direct, AnAnswerOfAnotherProcessIsNone) {
+  Pair pair;
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::string bytes = message(66, "{}");
+    ::_exit(::send(pair.theirs.get(), bytes.data(), bytes.size(), 0) > 0 ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ((*pair.made)->receive().kind, Kind::kNonsense);
+  EXPECT_EQ(pair.after(message(66, "{}")).kind, Kind::kResult);
+  EXPECT_EQ(pair.after(std::string(kReport)).kind, Kind::kNonsense);  // a second report is none
 }
 
 TEST(Direct, NothingAndTheEndAreTwoThings) {

@@ -67,6 +67,45 @@ class Direct(SessionTest):
             answer = self.ok(s.exec("%d + x" % n))
             self.assertEqual(answer["result"].get("value"), {"text/plain": str(n + 1)})
 
+    def test_a_left_over_thread_can_not_answer_later_calls(self):
+        s = self.begun()
+        self.ok(s.exec(OWN_CALL + "import threading\nsock = l['self'].sock\n"
+                       "request, nonce = l['request'], l['nonce']\n"
+                       "def lie():\n    for n in range(3000):\n"
+                       "        try: sock.send(struct.pack('<BBIQ', 66, 0, request + n % 40, nonce)"
+                       " + b'{\"status\":\"ok\",\"lie\":1}', 64)\n"
+                       "        except OSError: pass\n"
+                       "        time.sleep(.0005)\nthreading.Thread(target=lie).start()"))
+        for n in range(30):
+            answer = self.ok(s.exec("%d + x" % n))
+            self.assertEqual(answer["result"].get("value"), {"text/plain": str(n + 1)})
+
+    def test_a_left_over_child_that_takes_requests_can_not_answer_them(self):
+        """It has the nonce then. The call is lost, the child has the socket of the one before."""
+        s = self.begun()
+        self.ok(s.exec(OWN_CALL + "import ctypes, os\nsock = l['self'].sock\n"
+                       "if ctypes.CDLL(None).syscall(57) == 0:\n"
+                       "    while True:\n"
+                       "        data = sock.recvmsg(65536, 1024)[0]\n"
+                       "        if not data: os._exit(0)\n"
+                       "        sock.send(struct.pack('<BBIQ', 66, 1, *struct.unpack('<IQ', data[2:14]))"
+                       " + b'{\"status\":\"ok\",\"lie\":1}')"))
+        answers = [s.exec("%d + x" % n, timeout=700) for n in range(3)]
+        self.assertEqual([one for one in answers if (one["result"] or {}).get("lie")], [])
+        self.still_right(s)
+
+    def test_checkpoints_that_are_none_cost_the_keeper_nothing(self):
+        s = self.begun()
+        taken = ("line, number = l['self'].line.sock, l['number']\nimport array, os, socket\n"
+                 "head = lambda k, b: struct.pack('<BBIQ', k, b, l['request'], l['nonce'])\n"
+                 "def take(fd):\n    line.send(head(101, 2) + number)\n"
+                 "    line.sendmsg([head(97, 0)], [(1, 1, array.array('i', [fd]))])\n")
+        for code in ("take(os.open('/dev/null', 0))", "take(socket.socket().detach())",
+                     "for _ in range(300): take(socket.socketpair(1, 5)[0].detach())"):
+            self.assertIn(s.exec(OWN_CALL + taken + code, timeout=20000)["status"],
+                          ("ok", "killed"), code)
+            self.still_right(s)
+
     def test_sockets_that_the_code_closes_are_told_and_the_state_is_back(self):
         s = self.begun()
         for code in ("import os; os.closerange(3, 2000)",

@@ -1,7 +1,15 @@
 """The keeper's side of checkpoints: frozen interpreters, their names, their tree."""
 
 from _signal import SIGKILL
-from _socket import AF_UNIX, MSG_DONTWAIT, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socketpair
+from _socket import (
+    AF_UNIX,
+    MSG_DONTWAIT,
+    MSG_PEEK,
+    SO_PASSCRED,
+    SOCK_SEQPACKET,
+    SOL_SOCKET,
+    socketpair,
+)
 from _socket import timeout as TimedOut
 from posix import getpid
 from time import time
@@ -139,15 +147,18 @@ class Live:
 
 def birth(known, deliver):
     """Makes the sockets of an interpreter, has its ends delivered, and waits for its report."""
-    ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
-    our_line, their_line = socketpair(AF_UNIX, SOCK_SEQPACKET)
+    made = []
     try:
-        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+        for _ in range(2):
+            made += socketpair(AF_UNIX, SOCK_SEQPACKET)
+            made[-2].setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
+        ours, theirs, our_line, their_line = made
         deliver((theirs, their_line), (ours, our_line))
         theirs.close()
         their_line.close()
         ours.settimeout(THAW_SECONDS)
-        message = f.receive_message(ours)
+        # Left where it is: whoever reads the answers learns from it whose they have to be.
+        message = f.receive_message(ours, MSG_PEEK)
         ours.settimeout(None)
         if message is None:
             raise f.Broken("it ended at once")
@@ -155,12 +166,10 @@ def birth(known, deliver):
         f.close_all(fds)
         if kind != f.READY or pid in known or pid in (0, getpid()) or len(body) > 4096:
             raise f.Broken("it did not report as it should")
-        ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 0)
+        made = [theirs, their_line]
         return Live(ours, our_line, Process(pid), loads(body))
     except (OSError, TimedOut, f.Broken, ValueError):
-        ours.close()
-        our_line.close()
         return None
     finally:
-        theirs.close()
-        their_line.close()
+        for sock in made:
+            sock.close()

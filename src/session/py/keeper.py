@@ -60,9 +60,18 @@ class Keeper:
                 # One handler may have closed what another one was about, and its number may mean
                 # something new by now.
                 if handler is not None and self.handlers.get(fd) is handler:
-                    handler()
+                    self.attend(fd, handler)
             for lane in list(self.lanes):
                 lane.check_time()
+
+    def attend(self, fd, handler):
+        """What one lane's code has brought about (no descriptor left, no memory) ends that lane."""
+        try:
+            handler()
+        except OSError as error:
+            self.unwatch(fd)
+            for lane in [lane for lane in self.lanes if lane.holds(fd)]:
+                lane.lose("the keeper could not go on with it: " + str(error))
 
     def patience(self):
         """Milliseconds until the next deadline; None when nothing runs against a clock."""

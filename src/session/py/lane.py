@@ -136,6 +136,7 @@ class Lane(WayBack):
         self.generation += 1
         self.direct = self.keeper.options.get("direct") is True and self.nonces is not None
         if not self.direct:
+            f.receive_message(live.sock)  # its report, which has been looked at already
             self.keeper.watch(live.sock.fileno(), self.on_message)
         self.keeper.watch(live.line.fileno(), self.on_host_call)
         self.keeper.watch(live.process.fd, self.on_death)
@@ -232,14 +233,21 @@ class Lane(WayBack):
             else:
                 self.lose("the code closed the session's channel")
             return
-        kind, bits, request, nonce, body, fds, _ = message
-        if not self.accept(kind, bits, request, nonce, body, fds):
-            f.close_all(fds)
+        if not self.accept(*message):
+            f.close_all(message[5])
             self.count_dropped()
 
-    def accept(self, kind, bits, request, nonce, body, fds):
-        """Believes a message only when it fits the call that runs, or the checkpoint awaited."""
+    def holds(self, fd):
+        live = self.live
+        return live is not None and fd in (live.sock.fileno(), live.line.fileno(), live.process.fd)
+
+    def accept(self, kind, bits, request, nonce, body, fds, pid):
+        """Believes a message only when it fits the call that runs, or the checkpoint awaited, and comes
+        from the interpreter: a process that code has left behind may hold its sockets, and read there
+        what the next call is and which nonce it has."""
         call = self.call
+        if pid != self.live.process.pid:
+            return False
         if kind & ~f.SPILLED == f.RESULT:
             if call is None or request != call.request or nonce != call.nonce:
                 return False
@@ -335,15 +343,15 @@ class Lane(WayBack):
         if message is None:
             self.keeper.unwatch(self.live.line.fileno())
             return
-        kind, bits, request, nonce, body, fds, _ = message
+        kind, bits, request, nonce, body, fds, pid = message
         if kind in (f.CHANGED, f.TAKEN, f.NOT_TAKEN):
-            if not self.accept(kind, bits, request, nonce, body, fds):
+            if not self.accept(*message):
                 f.close_all(fds)
                 self.count_dropped()
             return
         call = self.call
         fits = (
-            call is not None and kind & ~f.SPILLED == f.HOST_CALL and request == call.request
+            call is not None and pid == self.live.process.pid and kind & ~f.SPILLED == f.HOST_CALL and request == call.request
             and nonce == call.nonce and len(fds) == (1 if kind & f.SPILLED else 0)
             and call.host_calls < MAX_HOST_CALLS and f.are_sealed(fds)
             and self.keeper.options.get("functions")
@@ -397,9 +405,8 @@ class Lane(WayBack):
                 return error.errno == EAGAIN
             if message is None:
                 return False
-            kind, bits, request, nonce, body, fds, _ = message
-            if not self.accept(kind, bits, request, nonce, body, fds):
-                f.close_all(fds)
+            if not self.accept(*message):
+                f.close_all(message[5])
             if self.live is None:
                 return False
         return True

@@ -10,6 +10,7 @@ import orders
 from jsonio import loads
 
 MAX_IDLE_DEATHS = 5
+MAX_COMING = 8
 READY_SECONDS = 3.0  # well within the time that the host gives a lane
 
 
@@ -56,7 +57,11 @@ class WayBack:
     def offer_socket(self, number):
         """Orders a checkpoint once more: the interpreter could not send its socket, so it is sent
         one. (An object that is forgotten closes its socket, and what waits at the other end ends.)"""
-        ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        try:
+            ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        except OSError:
+            self.no_checkpoint("there is no socket left for it")
+            return
         ours.setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
         nonce = int.from_bytes(urandom(8), "little")
         self.offered = {nonce: ours}
@@ -64,14 +69,12 @@ class WayBack:
         theirs.close()
 
     def on_taken(self, fd, number):
-        sock = socket(fileno=fd)
-        try:
-            if sock.getsockopt(SOL_SOCKET, SO_TYPE) != SOCK_SEQPACKET:
-                raise OSError
-        except OSError:
-            sock.close()
+        sock = socket_of_messages(fd)
+        if sock is None:
             self.no_checkpoint("the interpreter handed over something else")
             return
+        if len(self.coming) >= MAX_COMING:  # each holds a descriptor of ours; a newer one is better
+            self.keeper.discard(self.coming.pop(0))
         parent = self.base
         if parent is not None and not parent.names and parent is not self.keeper.root:
             parent = parent.parent
@@ -178,6 +181,22 @@ class WayBack:
                 return live
             sleep(0.05)
         return None
+
+
+def socket_of_messages(fd):
+    """None for anything else; then it is closed."""
+    try:
+        sock = socket(fileno=fd)
+    except OSError:
+        f.close_all([fd])
+        return None
+    try:
+        if sock.getsockopt(SOL_SOCKET, SO_TYPE) == SOCK_SEQPACKET:
+            return sock
+    except OSError:
+        pass
+    sock.close()
+    return None
 
 
 def reason_in(body):
