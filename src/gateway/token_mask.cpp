@@ -7,6 +7,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/json_size.h"
 #include "base/text.h"
 #include "gateway/placeholder.h"
 #include "gateway/secret_spellings.h"
@@ -41,7 +42,7 @@ std::string base64url(std::string_view bytes) {
 
 Result<json::object> object_in(std::string_view part) {
   std::optional<std::string> text = decode_base64(url_to_plain(part));
-  if (!text) return no_token();
+  if (!text || !check_json_size(*text)) return no_token();
   boost::system::error_code failed;
   json::parse_options bounds;
   bounds.max_depth = 32;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/json_size.h"
+
 namespace caisson::mcp {
 
 namespace {
@@ -67,6 +69,10 @@ Frame parse_frame(std::string_view text) {
   Frame frame;
   if (text.size() > kMaxFrame) {
     frame.parts.push_back(fault(Code::kInvalidRequest, "a message has at most 8 MiB"));
+    return frame;
+  }
+  if (Result<void> size = check_json_size(text); !size) {
+    frame.parts.push_back(fault(Code::kInvalidRequest, size.error().what));
     return frame;
   }
   json::parse_options options;

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/control.h"
+#include "base/json_size.h"
 #include "base/text.h"
 
 namespace caisson::session {
@@ -14,8 +14,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMostDepth = 128;
-constexpr size_t kSmall = 64 * 1024;  // can't become much, whatever is in it
-constexpr size_t kMostText = 500;     // of the keeper's reasons, in a note
+constexpr size_t kMostText = 500;  // of the keeper's reasons, in a note
 constexpr std::string_view kStatuses[] = {"ok", "error", "exit", "final", "interrupted", "missing"};
 
 std::string text_at(const json::object& object, std::string_view key) {
@@ -61,35 +60,8 @@ void tell_way_back(const json::object& ended, std::vector<std::string>& notes) {
 
 }  // namespace
 
-// By what stands before each: a comma, a colon or a bracket. Strings are skipped, for they are most
-// of a large answer.
-size_t count_values(std::string_view text) {
-  size_t count = 1;
-  for (size_t i = 0; i < text.size(); ++i) {
-    switch (text[i]) {
-      case ',':
-      case ':':
-      case '[':
-      case '{':
-        ++count;
-        break;
-      case '"':
-        for (++i; i < text.size() && text[i] != '"'; ++i)
-          if (text[i] == '\\') ++i;
-        break;
-      default:
-        break;
-    }
-  }
-  return count;
-}
-
 Result<json::object> parse_object(std::string_view text, size_t most_values) {
-  // Three bytes of text ("[],") become 54 in memory.
-  if (text.size() > kSmall && control_enabled("session-json-values")) {
-    if (size_t count = count_values(text); count > most_values)
-      return Error::plain(fmt::format("JSON of {} values; the bound is {}", count, most_values));
-  }
+  TRY(check_json_size(text, most_values));
   json::parse_options options;
   options.max_depth = kMostDepth;
   boost::system::error_code failed;

@@ -6,19 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_size.h"
 #include "base/result.h"
 #include "session/frames.h"
 #include "session/session.h"
 
 namespace caisson::session {
 
-// As many as the inside puts into an answer (py/jsonio.py), and some for what is around them.
-constexpr size_t kMostValues = 1'200'000;
-
 // JSON of a cell: bounded in depth and in values, an object or nothing.
-Result<boost::json::object> parse_object(std::string_view text, size_t most_values = kMostValues);
-// Pure. At least as many as there are values in it, if it is JSON at all.
-size_t count_values(std::string_view json);
+Result<boost::json::object> parse_object(std::string_view text,
+                                         size_t most_values = kMostJsonValues);
 
 // How the host itself had a part in the end of a call.
 struct CallFacts {

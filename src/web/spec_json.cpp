@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/json_size.h"
 #include "base/text.h"
 
 namespace caisson::web {
@@ -94,6 +95,7 @@ json::array words_json(const std::vector<std::string>& words) {
 }  // namespace
 
 Result<json::object> parse_object(std::string_view text) {
+  TRY(check_json_size(text));
   json::parse_options options;
   options.max_depth = kJsonDepth;
   boost::system::error_code failed;

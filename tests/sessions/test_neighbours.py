@@ -154,6 +154,21 @@ class Neighbours(SessionTest):
         self.assertIn("values; the bound is", " ".join(answer["notes"]))
         self.assertLess(peak_memory(self.host.process.pid) - before, 300 << 20)
 
+    def test_an_answer_of_very_many_keys_is_refused(self):
+        """T57: keys that meet in one bucket of the host's table take as many steps as their square."""
+        answer = self.attack(
+            "keys = b','.join(b'\"%06d\":1' % n for n in range(9000))\n"
+            "forge(66 | 128, b'', [sealed(b'{\"status\":\"ok\",\"value\":{', keys, b'}}')])",
+            timeout=5000)
+        self.assertEqual(answer["status"], "error", answer)
+        self.assertIn("too many keys", " ".join(answer["notes"]))
+        # What is no attack is told as a text.
+        self.ok(self.bad.exec("large = {str(n): n for n in range(9000)}\n"
+                              "some = {str(n): n for n in range(5000)}"))
+        kinds = [self.bad.ask("get", name=name, max_bytes=4 << 20)["result"]["kind"]
+                 for name in ("large", "some")]
+        self.assertEqual(kinds, ["text", "json"])
+
     def test_an_answer_beyond_the_bound_is_not_read(self):
         answer = self.attack(
             "fd = sealed(b'{\"status\":\"ok\",\"value\":\"', b'x' * (100 << 20), b'\"}')\n"

@@ -57,6 +57,7 @@ def loads(data):
     return value
 
 
+MAX_KEY_SQUARES = 60_000_000  # the host refuses a little more (base/json_size.h)
 SCALARS = (str, int, float, bool, type(None))
 
 
@@ -66,6 +67,7 @@ class Plain:
     def __init__(self, max_chars, max_items=1_000_000, max_depth=64):
         self.chars = max_chars
         self.items = max_items
+        self.squares = MAX_KEY_SQUARES
         self.max_depth = max_depth
 
     def spend(self, chars):
@@ -103,6 +105,9 @@ class Plain:
             iterate = list.__iter__ if issubclass(kind, list) else tuple.__iter__
             return [self.copy(item, depth + 1) for item in iterate(value)]
         if issubclass(kind, dict):
+            self.squares -= dict.__len__(value) ** 2
+            if self.squares < 0:
+                raise NotJson("an object of too many keys")
             return {self.key(k): self.copy(v, depth + 1) for k, v in dict.items(value)}
         if issubclass(kind, str):
             return self.copy(str.__add__(value, ""), depth)
