@@ -24,6 +24,10 @@ void check_fields(const HttpHead& head) {
   REQUIRE(head.count("Content-Length") + head.count("Transfer-Encoding") <= 1);
 }
 
+// What is written anew has a few fields of our own (Host, Connection, a length, Via …): beyond the
+// bound of a reader of ours, though of nobody else's.
+bool has_room(const HttpHead& head) { return head.fields.size() + 8 <= kMaxHttpFields; }
+
 void check_request(std::string_view text) {
   Result<HttpHead> head = parse_request_head(text);
   if (!head) {
@@ -36,6 +40,7 @@ void check_request(std::string_view text) {
   BodyFrame body = request_body(*head);
   HttpHead stripped = *head;
   strip_hop_by_hop(stripped);
+  if (!has_room(stripped)) return;
   Result<HttpHead> again = parse_request_head(request_text(stripped, "host.example", body, false));
   REQUIRE(again.ok());
   REQUIRE(again->method == head->method && again->target == head->target);
@@ -53,6 +58,7 @@ void check_response(std::string_view text) {
   REQUIRE(head->status >= 100 && head->status <= 999);
   HttpHead stripped = *head;
   strip_hop_by_hop(stripped);
+  if (!has_room(stripped)) return;
   BodyFrame body = response_body(*head, "GET");
   Result<HttpHead> again =
       parse_response_head(response_text(stripped, body, nullptr, Afterwards::kKeepAlive, 1));
