@@ -239,13 +239,20 @@ class Supervisor {
   }
 
   void drain_streams() {
+    uint64_t give_up_ns = monotonic_ns() + kDrainPatienceNs;
     if (terminal_) {
       terminal_->drain();
+      while (terminal_->pending()) {
+        polls_.clear();
+        polls_.push_back({signals_.get(), POLLIN, 0});
+        terminal_->add_output_to(polls_);
+        if (!wait_for_reader(give_up_ns)) break;
+        terminal_->handle(polls_);
+      }
       outcome_.captured_stdout = terminal_->take_captured();
       return;
     }
     input_.close();
-    uint64_t give_up_ns = monotonic_ns() + kDrainPatienceNs;
     for (;;) {
       output_.drain();
       errors_.drain();
@@ -254,17 +261,21 @@ class Supervisor {
       polls_.push_back({signals_.get(), POLLIN, 0});
       output_.add_to(polls_);
       errors_.add_to(polls_);
-      // A caller who reads slowly is waited for, unless it was us who ended the program; a signal
-      // ends the wait in any case.
-      timespec patience{1, 0};
-      int ready = ::ppoll(polls_.data(), polls_.size(), &patience, nullptr);
-      if (ready < 0 || asked_to_stop_waiting()) break;
-      if (ready == 0 && verdict_ && monotonic_ns() > give_up_ns) break;
+      if (!wait_for_reader(give_up_ns)) break;
       output_.handle(polls_);
       errors_.handle(polls_);
     }
     outcome_.captured_stdout = output_.take_captured();
     outcome_.captured_stderr = errors_.take_captured();
+  }
+
+  // A caller who reads slowly is waited for, unless it was us who ended the program; a signal ends
+  // the wait in any case.
+  bool wait_for_reader(uint64_t give_up_ns) {
+    timespec patience{1, 0};
+    int ready = ::ppoll(polls_.data(), polls_.size(), &patience, nullptr);
+    if (ready < 0 || asked_to_stop_waiting()) return false;
+    return ready > 0 || !verdict_ || monotonic_ns() <= give_up_ns;
   }
 
   bool asked_to_stop_waiting() {

@@ -29,7 +29,10 @@ class TerminalRelay {
 
   void add_to(std::vector<pollfd>& polls) const;
   void handle(const std::vector<pollfd>& polls);
+  // What is left of the program's words; then what the caller's terminal has not taken yet.
   void drain();
+  bool pending() const { return !to_caller_.empty() && !capture_; }
+  void add_output_to(std::vector<pollfd>& polls) const { polls.push_back({output_, POLLOUT, 0}); }
   void window_changed();
   uint64_t seen() const { return seen_; }
   uint64_t cut() const { return cut_; }

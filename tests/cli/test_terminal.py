@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import termios
+import time
 
 import harness
 from harness import CliTest
@@ -77,6 +78,13 @@ class OwnTerminal(TerminalTest):
         t = self.terminal("sh", "-c", "stty -opost; seq 1 60000; echo last")
         self.assertEqual(t.wait(), 0)
         self.assertEqual(t.seen.decode(), "".join(f"{i}\n" for i in range(1, 60001)) + "last\n")
+
+    def test_a_terminal_that_reads_late_gets_all(self):
+        """Its buffer has 4 KiB: the rest waits with us after the program has ended."""
+        t = self.terminal("sh", "-c", "stty -opost; seq 1 5000; echo last")
+        time.sleep(1)
+        self.assertEqual(t.wait(), 0)
+        self.assertEqual(t.seen.decode(), "".join(f"{i}\n" for i in range(1, 5001)) + "last\n")
 
     def test_much_input_arrives_whole(self):
         t = self.terminal("sh", "-c", "stty raw -echo; echo ready; head -c 50000 | sha256sum")
