@@ -14,7 +14,7 @@ build=$(cd "$1" && pwd)
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 shift
 shards=${BOUNDARY_SHARDS:-2}
-user=54321 # a uid that owns nothing on any machine
+user=${TEST_UID:-54321} # a uid that owns nothing on any machine
 
 binary=${CAISSON_BIN:-}
 for candidate in "$build/../release/caisson" "$build/caisson"; do
@@ -82,8 +82,8 @@ if [ "$(id -u)" -eq 0 ]; then
   mkdir "$stage/setid"
   cp "$stage/probes/setid" "$stage/setid/setid"
   chmod 6755 "$stage/setid/setid"
-  CAISSON_SETID=$stage/setid TMPDIR=$(own_folder user $user) \
-    half "as an ordinary user" setpriv --reuid $user --regid $user --clear-groups \
+  CAISSON_SETID=$stage/setid TMPDIR=$(own_folder user "$user") \
+    half "as an ordinary user" setpriv --reuid "$user" --regid "$user" --clear-groups \
     env -u SUDO_USER HOME="$stage/user.tmp" -- "$@" || failed="$failed user"
 else
   TMPDIR=$(own_folder user "$(id -u)") half "as an ordinary user" -- "$@" || failed="$failed user"

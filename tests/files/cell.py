@@ -9,7 +9,7 @@ import unittest
 IDENTITY = "root"
 MUTANT = None
 BINARY = STAGE = None
-USER = 54321  # a uid that owns nothing on any machine
+USER = int(os.environ.get("TEST_UID", 54321))  # a uid that owns nothing on any machine
 DEADLINE = 60
 PYTHON = "/usr/bin/python3"
 
@@ -71,7 +71,8 @@ class FilesCase(unittest.TestCase):
             for name in [folder] + [os.path.join(folder, one) for one in folders + files]:
                 os.lchown(name, USER, USER)
 
-    def run_cell(self, argv, cwd=None, timeout="30s", **rules):
+    def command(self, rules, timeout="30s"):
+        """Words and environment of `caisson exec`; the cell's own words come behind them."""
         os.makedirs(self.path("state"), mode=0o700, exist_ok=True)
         self.own()
         rules.setdefault("allow_write", [self.project])
@@ -83,10 +84,13 @@ class FilesCase(unittest.TestCase):
         environment = {"PATH": "/usr/bin:/bin", "HOME": self.top, "XDG_STATE_HOME": self.path("state")}
         if MUTANT:
             environment["CAISSON_MUTANT"] = MUTANT
-        done = subprocess.run([BINARY, "exec", "--policy", text, "--json-output", "--"] + argv,
-                              cwd=cwd or self.project, env=environment, preexec_fn=take_identity,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE,
-                              check=False)
+        return [BINARY, "exec", "--policy", text], environment
+
+    def run_cell(self, argv, cwd=None, timeout="30s", **rules):
+        words, environment = self.command(rules, timeout)
+        done = subprocess.run(words + ["--json-output", "--"] + argv, cwd=cwd or self.project,
+                              env=environment, preexec_fn=take_identity, stdin=subprocess.DEVNULL,
+                              capture_output=True, timeout=DEADLINE, check=False)
         ended = Ended(done)
         self.assertIn("status", ended.result, ended.err)
         self.assertNotEqual(ended.result["status"], "setup_error", ended.err)

@@ -16,7 +16,7 @@ import time
 import names
 import servers
 
-ORDINARY_USER = 54321  # a uid that owns nothing on any machine
+ORDINARY_USER = int(os.environ.get("TEST_UID", 54321))  # a uid that owns nothing on any machine
 BUNDLE = "/etc/ssl/certs/ca-certificates.crt"
 NEEDED = {  # program → Debian package
     "ip": "iproute2", "unshare": "util-linux", "setpriv": "util-linux", "mount": "mount",

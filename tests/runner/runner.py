@@ -1,6 +1,7 @@
 """What the suites in Python share: their options, finding the tests of a folder, counting, and the last
 line, "N passed, M failed"."""
 import argparse
+import fnmatch
 import os
 import sys
 import time
@@ -12,11 +13,12 @@ class Result(unittest.TextTestResult):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.failed_ids = set()
+        self.ids, self.failed_ids = set(), set()
         self.slow = []
 
     def startTest(self, test):
         super().startTest(test)
+        self.ids.add(test.id())
         self.began = time.monotonic()
 
     def stopTest(self, test):
@@ -92,28 +94,38 @@ def read_controls(folder):
     return [(row[0].strip(), row[1].split()) for row in rows]
 
 
+def fitting(names, patterns):
+    """Those of the tests' names that the loader would choose by these patterns."""
+    return {name for name in names
+            if any(fnmatch.fnmatchcase(name, one if "*" in one else f"*{one}*") for one in patterns)}
+
+
 def run_quietly(folder, names):
-    """(run, failed) of the tests that fit."""
+    """The result of the tests that fit."""
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        result = unittest.TextTestRunner(stream=nowhere, resultclass=Result).run(
+        return unittest.TextTestRunner(stream=nowhere, resultclass=Result).run(
             tests_in(folder, names))
-    return result.testsRun, len(result.failed_ids)
 
 
 def run_mutants(folder, use_mutant, only=()):
     """(passed, failed). A control that no test misses is a failure, and so is a test that fails
     without a cause. `use_mutant` is told the control to leave out, or None."""
+    controls = [one for one in read_controls(folder) if not only or one[0] in only]
+    if not controls:
+        return 0, 0
+    use_mutant(None)
+    whole = run_quietly(folder, [one for _, patterns in controls for one in patterns])
+    outside = whole.failed_ids - whole.ids  # what a class makes for its tests
     passed = failed = 0
-    for name, patterns in read_controls(folder):
-        if only and name not in only:
-            continue
-        use_mutant(None)
-        whole = run_quietly(folder, patterns)
+    for name, patterns in controls:
         use_mutant(name)
         maimed = run_quietly(folder, patterns)
         use_mutant(None)
-        good = whole[0] > 0 and whole[1] == 0 and maimed[1] > 0
+        tests = fitting(whole.ids, patterns)
+        without_cause = len(tests & whole.failed_ids | outside)
+        good = bool(tests) and not without_cause and bool(maimed.failed_ids)
         passed, failed = passed + good, failed + (not good)
-        why = "" if good else f": {whole[1]} of {whole[0]} fail without a cause, {maimed[1]} with it"
+        why = "" if good else (f": {without_cause} of {len(tests)} fail without a cause, "
+                               f"{len(maimed.failed_ids)} with it")
         print(f"{'ok  ' if good else 'FAIL'} {name}{why}", flush=True)
     return passed, failed

@@ -87,10 +87,14 @@ class Host:
         return message["answer"]
 
     def wait_for_stream(self, number, text, deadline=DEADLINE):
-        """Until this much output has come while the call runs."""
+        """Whether this much output has come, while the call runs or with its answer."""
+        def has_come():
+            return text in "".join(t for _, t in self.streams.get(number, []))
+
         with self.changed:
-            return self.changed.wait_for(
-                lambda: text in "".join(t for _, t in self.streams.get(number, [])), deadline)
+            self.changed.wait_for(
+                lambda: has_come() or self.answers is None or number in self.answers, deadline)
+            return has_come()
 
     def ask(self, do, session="", **order):
         return self.wait(self.send(do, session, **order))

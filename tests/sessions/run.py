@@ -13,7 +13,6 @@ import argparse
 import os
 import sys
 import tempfile
-import unittest
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -58,21 +57,14 @@ def main():
     options.add_argument("--full", action="store_true")
     options.add_argument("--mutants", action="store_true")
     options.add_argument("-v", action="store_true")
-    options.add_argument("-k", action="append")
+    options.add_argument("-k", action="append", default=[])
     chosen = options.parse_args()
     harness.use(chosen.caisson, chosen.driver)
     harness.OWN_CELLS = chosen.own_cells
     harness.FULL = chosen.full
     if chosen.mutants:
-        return run_mutants(chosen.k or ())
-    loader = unittest.TestLoader()
-    if chosen.k:
-        loader.testNamePatterns = ["*%s*" % word for word in chosen.k]
-    tests = loader.discover(HERE, "test_*.py")
-    result = unittest.TextTestRunner(verbosity=2 if chosen.v else 1).run(tests)
-    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-    print("%d passed, %d failed" % (result.testsRun - failed, failed))
-    return 1 if failed or not result.testsRun else 0
+        return run_mutants(chosen.k)
+    return runner.run(HERE, chosen)
 
 
 if __name__ == "__main__":

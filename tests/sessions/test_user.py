@@ -8,7 +8,7 @@ import unittest
 import harness
 from harness import Host, SessionTest
 
-USER = 54321  # a uid that owns nothing on any machine
+USER = int(os.environ.get("TEST_UID", 54321))  # a uid that owns nothing on any machine
 CONTROLLERS = ("memory", "pids", "cpu")
 ENTER = ('for folder in $FOLDERS; do echo $$ > "$folder/cgroup.procs" || exit 9; done\n'
          'exec setpriv --reuid %d --regid %d --clear-groups "$@"' % (USER, USER))
