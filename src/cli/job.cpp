@@ -1,6 +1,7 @@
 #include "cli/job.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -20,9 +21,9 @@ namespace {
 constexpr size_t kMostPolicyBytes = 1 << 20;
 
 constexpr std::string_view kOtherFlags[] = {
-    "--policy",   "--json-output", "--json",       "--dry-run",        "--timing",
-    "--verbose",  "--help",        "--control-fd", "--denials-fd",     "--pass-fd",
-    "--die-with", "--survive-oom", "--settings",   "--settings-folder"};
+    "--policy",   "--json-output", "--json",       "--dry-run",         "--timing",
+    "--verbose",  "--help",        "--control-fd", "--denials-fd",      "--pass-fd",
+    "--die-with", "--survive-oom", "--settings",   "--settings-folder", "--mount-is"};
 
 // A descriptor that the caller left open for us, beyond the three that everybody has.
 Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {
@@ -34,6 +35,32 @@ Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {
   int fd = static_cast<int>(*number);
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   return fd;
+}
+
+// TARGET:FD
+Result<KnownMount> known_mount(std::string_view flag, FlagCursor& cursor) {
+  std::string text = TRY(cursor.value_for(flag));
+  std::vector<std::string_view> parts = split(text, ':');
+  Result<uint32_t> number = parse_count(std::string(parts.back()), 3, 1 << 20);
+  struct stat found;
+  if (parts.size() != 2 || !number || ::fstat(static_cast<int>(*number), &found) != 0)
+    return Error::plain(
+        fmt::format("{} {}: not TARGET:FD of an open descriptor", flag, in_quotes(text)));
+  ::fcntl(static_cast<int>(*number), F_SETFD, FD_CLOEXEC);
+  return KnownMount{std::string(parts[0]), found.st_dev, found.st_ino};
+}
+
+// From here on the launch goes by the identity (T03, T04); before, it went by a path.
+Result<void> check_known_mounts(const std::vector<KnownMount>& known, const Policy& policy) {
+  for (const KnownMount& one : known) {
+    auto mount = std::ranges::find(policy.mounts, one.target, &Mount::target);
+    bool is_same =
+        mount != policy.mounts.end() && mount->device == one.device && mount->inode == one.inode;
+    if (!is_same)
+      return Error::plain(fmt::format("--mount-is {}: something else stands there", one.target),
+                          "the folder was moved or replaced since the caller opened it");
+  }
+  return {};
 }
 
 Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& cursor) {
@@ -58,6 +85,10 @@ Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& c
     if (std::ranges::find(flags.pass_fds, fd) != flags.pass_fds.end())
       return Error::plain(fmt::format("--pass-fd {}: given twice", fd), "duplicate it first");
     flags.pass_fds.push_back(fd);
+    return true;
+  }
+  if (flag == "--mount-is") {
+    flags.mounts.push_back(TRY(known_mount(flag, cursor)));
     return true;
   }
   if (flag == "--die-with") {
@@ -141,6 +172,7 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
   bool may_make = look == Look::kAndMake && !job.flags.dry_run;
   job.policy = may_make ? TRY(resolve(settings, job.caller, job.command, RealHostFiles()))
                         : TRY(resolve(settings, job.caller, job.command, PretendingHostFiles()));
+  TRY(check_known_mounts(job.flags.mounts, job.policy));
   job.facts = probe_host();
   if (job.policy.tier == Tier::kLandlock) job.facts.lists_children = kernel_lists_children();
   if (job.facts.may_map_ids)

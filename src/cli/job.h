@@ -14,6 +14,13 @@
 
 namespace caisson {
 
+// What stands at a target of the policy's, by a descriptor of the caller's: a source's path may have
+// come to lead elsewhere since he looked.
+struct KnownMount {
+  std::string target;
+  uint64_t device = 0, inode = 0;
+};
+
 // Flags that are not settings of the policy.
 struct ExecFlags {
   std::string policy_file;
@@ -23,6 +30,7 @@ struct ExecFlags {
   int verbosity = 0;
   int control_fd = -1, denials_fd = -1;  // of the caller's: new rules in, denials out
   std::vector<int> pass_fds;             // of the caller's, for the program
+  std::vector<KnownMount> mounts;        // that the policy's must be
   bool survive_oom = false;              // a session has its own way back
   int parent = 0;                        // its end is ours, at once; 0: nobody's
 };

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "base/control.h"
 #include "base/text.h"
 
 #include "cli/cli.h"
@@ -19,6 +21,7 @@
 #include "mcp/stdio.h"
 #include "session/launcher.h"
 #include "session/remote_maker.h"
+#include "session/state_folders.h"
 
 namespace caisson {
 
@@ -167,6 +170,8 @@ session::SessionHostOptions host_options(const McpOptions& options) {
   return host;
 }
 
+std::string server_folder(const McpOptions& options) { return session::own_folder(options.state); }
+
 // Each session takes a few descriptors; the usual soft limit of 1,024 would end at 140 of them.
 void raise_file_limit() {
   rlimit limit{};
@@ -180,7 +185,7 @@ struct McpProcess {
   McpProcess(McpOptions told, UniqueFd launcher)
       : options(std::move(told)),
         project(options.project),
-        maker(session::RemoteMaker::make(loop, options.spec, options.state, std::move(launcher))),
+        maker(session::RemoteMaker::make(loop, options.state, std::move(launcher))),
         sessions(
             loop, [this](Loop& on) { return make_host(on); }, options.spec),
         offer(sessions, {project, home_folder()}, [this](mcp::Client& client) { settle(client); }),
@@ -202,8 +207,8 @@ struct McpProcess {
     client.scope = mcp::random_scope();
     if (key.id.empty()) return;
     std::string scope = mcp::scope_of(key);
-    mcp::drop_old_state(options.state, ::time(nullptr));
-    Result<std::optional<UniqueFd>> held = mcp::lock_scope(options.state, scope);
+    mcp::drop_old_state(server_folder(options), ::time(nullptr));
+    Result<std::optional<UniqueFd>> held = mcp::lock_scope(server_folder(options), scope);
     if (held && *held) {
       lock = std::move(**held);
       client.scope = scope;
@@ -247,6 +252,11 @@ Result<void> take_settings(McpOptions& options) {
   return {};
 }
 
+// All that the server itself may reach: not the folders of cells, beside its own.
+std::string reach(const McpOptions& options) {
+  return control_enabled("mcp-own-folder") ? server_folder(options) : options.state;
+}
+
 // The order is the point: the launcher is made while this process can still make one, and nothing
 // that a client sent has been read when this process can do nothing more.
 int serve(McpOptions options) {
@@ -257,7 +267,7 @@ int serve(McpOptions options) {
   Result<session::Launcher> launcher =
       session::Launcher::start(options.spec, host_options(options));
   if (!launcher) return report(launcher.error());
-  Result<mcp::Confinement> confined = mcp::confine_server(options.state);
+  Result<mcp::Confinement> confined = mcp::confine_server({reach(options)});
   if (!confined) return report(confined.error());
   if (!confined->files)
     talk(

@@ -10,16 +10,21 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/serve_launch.h"
 #include "cli/serve_options.h"
 #include "cli/serve_setup.h"
 #include "host/probe.h"
 #include "http/server.h"
+#include "mcp/confine.h"
 #include "mcp/service.h"
 #include "run/audit_files.h"
+#include "session/remote_maker.h"
 #include "session/session_host.h"
+#include "session/state_folders.h"
 #include "web/api.h"
 
 namespace caisson {
@@ -27,7 +32,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kLongestEnd = 15s;  // for the snapshots of a clean end
+constexpr auto kLongestEnd = 15s;         // for the snapshots of a clean end
+constexpr int kLongestClearing = 10'000;  // ms; what then is left, the next server removes
 
 void say(const std::string& line) { talk("caisson: " + printable(line) + "\n"); }
 
@@ -50,51 +56,91 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+struct ServePlaces {
+  std::string state, socket;
+  UniqueFd lock;  // of the socket
+};
+
+Result<ServePlaces> take_places(const ServeOptions& options, const Caller& caller) {
+  ServePlaces places;
+  places.state = serve_state_folder(caller);
+  TRY(open_own_folder(places.state));
+  places.socket = options.socket.empty() ? serve_socket_path(caller) : options.socket;
+  if (!places.socket.starts_with('/')) places.socket = caller.cwd + "/" + places.socket;
+  places.lock = TRY(lock_beside(places.socket, ".lock"));
+  if (::flock(places.lock.get(), LOCK_EX | LOCK_NB) < 0)
+    return Error::from_errno("listen on " + places.socket, EADDRINUSE)
+        .with_hint("another `caisson serve` has it; --socket names another place");
+  return places;
+}
+
 class Serving {
  public:
-  Serving(ServeOptions options, Caller caller)
-      : options_(std::move(options)), caller_(std::move(caller)), wake_(loop_) {}
+  Serving(ServeOptions options, Caller caller, ServePlaces places, ServeLaunch launch)
+      : options_(std::move(options)),
+        caller_(std::move(caller)),
+        places_(std::move(places)),
+        launch_(std::move(launch)),
+        wake_(loop_) {}
 
   Result<void> run() {
-    TRY(prepare());
+    Result<void> ready = prepare();
+    if (!ready.ok()) tell_ready("no\n");
+    TRY(std::move(ready));
     spawn(loop_, live());
     loop_.run();
-    return problem_.what.empty() ? Result<void>() : problem_;
+    for (const MakerPtr& maker : {api_maker_, mcp_maker_})
+      if (maker) maker->say_goodbye();
+    for (std::optional<session::Launcher>* one : {&launch_.api, &launch_.mcp})
+      if (*one) (*one)->finish(kLongestClearing);
+    return {};
   }
 
  private:
+  using MakerPtr = std::shared_ptr<session::RemoteMaker>;
+
+  // All that has to be opened is open at its end, nothing of a client's was read, and this process
+  // can do nothing more (decision 0026).
   Result<void> prepare() {
-    // A cell that is started before the word is given must not hold the pipe open.
-    if (options_.ready_fd >= 0) ::fcntl(options_.ready_fd, F_SETFD, FD_CLOEXEC);
-    state_ = serve_state_folder(caller_);
-    TRY(open_own_folder(state_));
-    socket_ = options_.socket.empty() ? serve_socket_path(caller_) : options_.socket;
-    if (!socket_.starts_with('/')) socket_ = caller_.cwd + "/" + socket_;
-    lock_ = TRY(lock_beside(socket_, ".lock"));
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) < 0)
-      return Error::from_errno("listen on " + socket_, EADDRINUSE)
-          .with_hint("another `caisson serve` has it; --socket names another place");
-    raise_descriptor_limit();
     if (options_.api) token_ = TRY(token());
     TRY(watch_signals());
-    host_ = TRY(session::SessionHost::make(
-        loop_,
-        {.state_folder = state_, .home = caller_.home, .environment = exec_environment(caller_)}));
-    api_.emplace(loop_, *host_, web::ApiOptions{token_, state_});
+    session::SessionHostOptions host = launch_.api_host;
+    api_maker_ = session::RemoteMaker::make(loop_, places_.state, launch_.api->take_socket());
+    host.maker = api_maker_;
+    host_ = TRY(session::SessionHost::make(loop_, std::move(host)));
+    web::ApiOptions api{token_, session::own_folder(places_.state), launch_.offer, {}};
+    api.files = [maker = api_maker_](session::FileOrder order) {
+      return maker->work_on_file(std::move(order));
+    };
+    api_.emplace(loop_, *host_, std::move(api));
     if (options_.mcp) prepare_mcp();
+    Result<void> listening = listen();
+    if (!listening.ok() && bound_) ::unlink(places_.socket.c_str());
+    TRY(std::move(listening));
+    mcp::Confinement confined = TRY(mcp::confine_server(own_folders(), true));
+    if (!confined.files)
+      say("this kernel has no Landlock: what files the server itself may open is not held");
     return {};
+  }
+
+  // What the server itself keeps. The folders of cells lie beside these, and are its launchers'.
+  std::vector<std::string> own_folders() const {
+    if (!control_enabled("serve-own-folder")) return {places_.state};
+    std::vector<std::string> folders{session::own_folder(places_.state)};
+    if (options_.mcp) folders.push_back(session::own_folder(launch_.mcp_host.state_folder));
+    return folders;
   }
 
   // Its sessions are its clients' own: in a host of their own, made at the first call.
   void prepare_mcp() {
-    auto make_host = [this](Loop& loop) -> Result<std::unique_ptr<session::SessionHost>> {
-      TRY(open_own_folder(state_ + "/mcp"));
-      return session::SessionHost::make(loop, {.state_folder = state_ + "/mcp",
-                                               .home = caller_.home,
-                                               .environment = exec_environment(caller_),
-                                               .autosave = std::chrono::seconds(0)});
+    mcp_maker_ = session::RemoteMaker::make(loop_, launch_.mcp_host.state_folder,
+                                            launch_.mcp->take_socket());
+    auto make_host = [this](Loop& loop) {
+      session::SessionHostOptions host = launch_.mcp_host;
+      host.maker = mcp_maker_;
+      return session::SessionHost::make(loop, std::move(host));
     };
-    mcp_.emplace(loop_, std::move(make_host), session::SessionSpec{},
+    mcp_.emplace(loop_, std::move(make_host), launch_.offer.base,
                  mcp::RlmPlaces{caller_.cwd, caller_.home});
   }
 
@@ -104,7 +150,7 @@ class Serving {
 
   Result<std::string> token() {
     if (!options_.token_file.empty()) return read_token(options_.token_file);
-    token_path_ = state_ + "/api-token";
+    token_path_ = places_.state + "/api-token";
     return make_token(token_path_);
   }
 
@@ -122,8 +168,9 @@ class Serving {
   Result<void> listen() {
     server_.emplace(loop_, server_options(web::Door::kOwn));
     api_->server_counts = [this] { return server_->counts(); };
-    server_->serve(TRY(http::listen_unix(socket_)));
-    say("serving on " + socket_);
+    server_->serve(TRY(http::listen_unix(places_.socket)));
+    bound_ = true;
+    say("serving on " + places_.socket);
     if (options_.api) TRY(listen_tcp(*server_, *options_.api));
     if (options_.open) {
       open_server_.emplace(loop_, server_options(web::Door::kOpen));
@@ -163,21 +210,16 @@ class Serving {
   }
 
   Task<> live() {
-    Result<void> listening = listen();
-    if (!listening.ok()) problem_ = listening.error();
-    if (listening.ok()) api_->sessions().bring_back(say);
-    tell_ready(listening);
-    if (listening.ok()) {
-      spawn(loop_, wait_for_signal());
-      co_await wait_for_end();
-    }
+    api_->sessions().bring_back(say);
+    tell_ready("ready\n");
+    spawn(loop_, wait_for_signal());
+    co_await wait_for_end();
     co_await end();
   }
 
-  void tell_ready(const Result<void>& listening) {
+  void tell_ready(std::string_view word) {
     if (options_.ready_fd < 0) return;
     UniqueFd ready(options_.ready_fd);
-    std::string_view word = listening.ok() ? "ready\n" : "no\n";
     (void)!::write(ready.get(), word.data(), word.size());
   }
 
@@ -228,23 +270,39 @@ class Serving {
 
   void at_once() {
     host_->kill_all();
-    ::unlink(socket_.c_str());
     loop_.stop();
   }
 
   ServeOptions options_;
   Caller caller_;
+  ServePlaces places_;
+  ServeLaunch launch_;
   Loop loop_{1};
-  std::string state_, socket_, token_, token_path_;
-  UniqueFd lock_, signals_;
+  MakerPtr api_maker_, mcp_maker_;
+  std::string token_, token_path_;
+  UniqueFd signals_;
   std::unique_ptr<session::SessionHost> host_;
   std::optional<web::Api> api_;
   std::optional<http::Server> server_, open_server_;
   std::optional<mcp::Service> mcp_;
   http::Bell wake_;
-  bool stopping_ = false;
-  Error problem_;
+  bool stopping_ = false, bound_ = false;
 };
+
+// The order is the point: the launchers are made while this process is small and can still make
+// them, and have neither its token nor its sockets.
+Result<void> serve(ServeOptions options) {
+  // A cell that is started before the word is given must not hold the pipe open.
+  if (options.ready_fd >= 0) ::fcntl(options.ready_fd, F_SETFD, FD_CLOEXEC);
+  Caller caller = current_caller(environ);
+  ServePlaces places = TRY(take_places(options, caller));
+  raise_descriptor_limit();
+  ServeLaunch launch = TRY(start_launchers(options, caller, places.state, places.socket));
+  // Never destroyed: coroutines still hold parts of it, and the process ends here.
+  auto* serving =
+      new Serving(std::move(options), std::move(caller), std::move(places), std::move(launch));
+  return serving->run();
+}
 
 }  // namespace
 
@@ -252,9 +310,7 @@ int serve_command(std::span<const std::string> args) {
   Result<ServeOptions> options = parse_serve_options(args);
   if (!options) return report(options.error());
   if (options->help) return print(kServeHelp);
-  // Never destroyed: coroutines still hold parts of it, and the process ends here.
-  auto* serving = new Serving(std::move(*options), current_caller(environ));
-  Result<void> served = serving->run();
+  Result<void> served = serve(std::move(*options));
   return served.ok() ? 0 : report(served.error());
 }
 

@@ -1,5 +1,6 @@
 #include "cli/serve_options.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -26,6 +27,16 @@ const std::string_view kServeHelp =
     "Who:\n"
     "  --token-file PATH     the token, from a file that only you can read; otherwise one is made\n"
     "                        and written to api-token in the state folder\n"
+    "What sessions may be:\n"
+    "  --settings FILE       srt's settings (files, hosts, credentials) for every session\n"
+    "  --python PATH         an interpreter that sessions may have; the first is that of those "
+    "who\n"
+    "                        name none. May be repeated\n"
+    "  --workspace DIR       a folder that sessions may have as /workspace; may be repeated\n"
+    "  --any-policy          clients choose policies, folders and interpreters by request. That "
+    "is\n"
+    "                        how it is without the options above and without --mcp\n"
+    "  -- WORDS…             options of `caisson exec` for every session\n"
     "How long:\n"
     "  --idle TIME           end by itself after so long without a session and a request\n"
     "\n"
@@ -36,8 +47,10 @@ const std::string_view kServeHelp =
 
 namespace {
 
-constexpr std::string_view kWords[] = {"--api",  "--socket", "--compat-open", "--token-file",
-                                       "--idle", "--mcp",    "--help"};
+constexpr std::string_view kWords[] = {"--api",    "--socket",    "--compat-open", "--token-file",
+                                       "--idle",   "--mcp",       "--help",        "--settings",
+                                       "--python", "--workspace", "--any-policy"};
+constexpr size_t kMostOffered = 256;
 constexpr uint16_t kOpenPort = 8080;
 
 class Parser {
@@ -45,12 +58,19 @@ class Parser {
   explicit Parser(std::span<const std::string> args) : args_(args) {}
 
   Result<ServeOptions> parse() {
-    while (at_ < args_.size()) TRY(word(args_[at_++]));
+    while (at_ < args_.size() && args_[at_] != "--") TRY(word(args_[at_++]));
+    for (size_t i = at_ + 1; i < args_.size(); ++i) options_.policy_words.push_back(args_[i]);
     if (!options_.token_file.empty() && !options_.api)
       return Error::plain("serve: --token-file without --api", "the unix socket needs no token");
     if (options_.mcp && options_.idle)
       return Error::plain("serve: --idle with --mcp",
                           "a client of MCP may be silent for hours; leave --idle out");
+    ServeOptions without = options_;
+    without.any_policy = without.mcp = false;
+    if (options_.any_policy && !clients_choose(without))
+      return Error::plain("serve: --any-policy with what sessions may be",
+                          "leave one out: clients choose, or --settings, --python, --workspace and "
+                          "the words behind -- say");
     return options_;
   }
 
@@ -64,6 +84,8 @@ class Parser {
       options_.help = true;
     } else if (name == "--mcp" && !value) {
       options_.mcp = true;
+    } else if (name == "--any-policy" && !value) {
+      options_.any_policy = true;
     } else if (name == "--api") {
       bool next = !value && at_ < args_.size() && !args_[at_].starts_with('-');
       if (next) value = args_[at_++];
@@ -79,9 +101,9 @@ class Parser {
 
   Result<void> with_value(const std::string& name, const std::string& word,
                           std::optional<std::string> value) {
-    bool known =
-        name == "--socket" || name == "--token-file" || name == "--idle" || name == "--ready-fd";
-    if (!known) {
+    constexpr std::string_view kKnown[] = {"--socket",   "--token-file", "--idle",     "--ready-fd",
+                                           "--settings", "--python",     "--workspace"};
+    if (std::ranges::find(kKnown, name) == std::end(kKnown)) {
       std::string_view near = nearest(name, kWords);
       return Error::plain(
           fmt::format("serve: unknown {} \"{}\"", word.starts_with('-') ? "option" : "word", word),
@@ -94,6 +116,11 @@ class Parser {
                           "`caisson serve --help` shows which");
     if (name == "--socket") options_.socket = *value;
     if (name == "--token-file") options_.token_file = *value;
+    if (name == "--settings") options_.settings = *value;
+    if (name == "--python") options_.pythons.push_back(*value);
+    if (name == "--workspace") options_.workspaces.push_back(*value);
+    if (std::max(options_.pythons.size(), options_.workspaces.size()) > kMostOffered)
+      return Error::plain(fmt::format("serve: too many of {}", name), "256 are the most");
     if (name == "--idle") options_.idle = TRY(parse_duration(*value));
     if (name == "--ready-fd")
       options_.ready_fd = static_cast<int>(TRY(parse_count(*value, 3, 1023)));
@@ -106,6 +133,12 @@ class Parser {
 };
 
 }  // namespace
+
+bool clients_choose(const ServeOptions& options) {
+  return options.any_policy ||
+         (!options.mcp && options.settings.empty() && options.pythons.empty() &&
+          options.workspaces.empty() && options.policy_words.empty());
+}
 
 Result<ServeOptions> parse_serve_options(std::span<const std::string> args) {
   return Parser(args).parse();

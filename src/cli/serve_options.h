@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "http/listen.h"
@@ -21,8 +22,16 @@ struct ServeOptions {
   std::optional<std::chrono::milliseconds> idle;  // end after so long without sessions
   int ready_fd = -1;                              // told when the server listens
   bool mcp = false;                               // the MCP server at /mcp
+  std::string settings;                           // srt's, for every session
+  std::vector<std::string> pythons, workspaces;   // that sessions may have
+  std::vector<std::string> policy_words;          // behind --: of every session
+  bool any_policy = false;                        // clients choose them by request
   bool help = false;
 };
+
+// Whether clients choose the policies of their sessions: always, unless something was said about
+// them here, or a model is a client.
+bool clients_choose(const ServeOptions& options);
 
 extern const std::string_view kServeHelp;
 Result<ServeOptions> parse_serve_options(std::span<const std::string> args);

@@ -13,6 +13,7 @@
 #include "cli/session_exec.h"
 #include "cli/session_options.h"
 #include "host/probe.h"
+#include "session/state_folders.h"
 
 namespace caisson {
 namespace {
@@ -91,7 +92,7 @@ class Verbs {
   bool some_would_come_back() const {
     constexpr off_t kEmptyList = 16;  // {"sessions":[]} and its line end
     struct stat list {};
-    std::string path = serve_state_folder(caller_) + "/sessions.json";
+    std::string path = session::own_folder(serve_state_folder(caller_)) + "/sessions.json";
     return options_.socket.empty() && ::stat(path.c_str(), &list) == 0 && list.st_size > kEmptyList;
   }
 

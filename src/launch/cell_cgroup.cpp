@@ -220,6 +220,10 @@ void CellCgroup::kill_all() {
   for (const Folder& folder : folders_) kill_cgroup_members(folder.self.get());
 }
 
+void CellCgroup::kill_once() {
+  for (const Folder& folder : folders_) kill_cgroup_members_once(folder.self.get());
+}
+
 bool CellCgroup::remove_within(unsigned milliseconds) {
   std::vector<Folder> left;
   for (Folder& folder : folders_) {
@@ -232,11 +236,21 @@ bool CellCgroup::remove_within(unsigned milliseconds) {
   return folders_.empty();
 }
 
-bool CellCgroup::remove() {
-  oom_happened();  // the last moment to ask; and removing the folder rings the eventfd too
+// The last moment to ask; and removing the folder rings the eventfd too.
+void CellCgroup::stop_watching() {
+  oom_happened();
   oom_event_.reset();
   oom_count_.reset();
+}
+
+bool CellCgroup::remove() {
+  stop_watching();
   return remove_within(kRemoveMilliseconds);
+}
+
+bool CellCgroup::remove_once() {
+  stop_watching();
+  return remove_within(0);
 }
 
 CellCgroup::~CellCgroup() {

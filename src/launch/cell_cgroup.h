@@ -53,6 +53,12 @@ class CellCgroup {
   void kill_all();
   // True when all folders are gone; waits a short while for killed processes to leave.
   bool remove();
+  // The same two for a loop that has others to serve. How long a process takes to die is up to what
+  // it has mapped: seconds, if it likes. So nothing is waited for, and they may be called again.
+  void kill_once();
+  bool remove_once();
+  // The folders are left to the sweeper.
+  void forget() { folders_.clear(); }
   std::vector<std::string> folders() const;
 
  private:
@@ -67,6 +73,7 @@ class CellCgroup {
   Result<void> make_folders(const CgroupPlan& plan, pid_t companion);
   Result<void> write_limits(const CgroupPlan& plan);
   Result<void> watch_memory();
+  void stop_watching();
   bool remove_within(unsigned milliseconds);
   Result<void> make_folder(const CgroupPlan& plan, Folder folder, pid_t companion);
   const Folder* folder_of(std::string_view controller) const;

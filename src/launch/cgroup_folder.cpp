@@ -53,52 +53,65 @@ void sleep_microseconds(long microseconds) {
 struct PidList {
   int pids[kPidsPerPass];
   size_t count = 0;
-
-  bool contains(int pid) const {
-    for (size_t i = 0; i < count; ++i)
-      if (pids[i] == pid) return true;
-    return false;
-  }
 };
 
-// The first pids of cgroup.procs; 0 stands for a process of another pid namespace and is left out.
-void read_members(int folder, PidList& list) {
-  char text[kPidsPerPass * 8];
-  long size = read_cgroup_file(folder, "cgroup.procs", text);
-  list.count = 0;
-  int pid = 0;
-  for (long i = 0; i < size && list.count < kPidsPerPass; ++i) {
-    if (text[i] >= '0' && text[i] <= '9') {
-      pid = pid * 10 + (text[i] - '0');
-    } else {
-      if (pid > 0) list.pids[list.count++] = pid;
-      pid = 0;
+// The numbers in cgroup.procs, one after the other, however many there are; 0 stands for a process
+// of another pid namespace and is left out.
+class Members {
+ public:
+  explicit Members(int folder) : file_(folder, "cgroup.procs", O_RDONLY) {}
+
+  // 0: no more of them.
+  int next() {
+    int pid = 0;
+    for (char c = take(); c != 0; c = take()) {
+      if (c >= '0' && c <= '9')
+        pid = pid * 10 + (c - '0');
+      else if (pid > 0)
+        break;
     }
+    return pid;
   }
+
+ private:
+  char take() {
+    if (at_ >= size_) {
+      at_ = 0;
+      size_ = file_.get() < 0 ? 0 : sys_call(SYS_read, file_.get(), text_, sizeof text_);
+    }
+    return at_ < size_ ? text_[at_++] : '\0';
+  }
+  RawFd file_;
+  char text_[512];
+  long size_ = 0, at_ = 0;
+};
+
+void read_some(Members& from, PidList& list) {
+  for (list.count = 0; list.count < kPidsPerPass; ++list.count)
+    if ((list.pids[list.count] = from.next()) == 0) return;
 }
 
 // A number read from cgroup.procs may belong to a stranger by the time it is used. So: take pidfds,
 // read the list again, and signal only those still on it; a pidfd of a process that died meanwhile
 // reaches nobody.
-bool kill_first_members(int folder) {
-  PidList before, after;
-  read_members(folder, before);
-  if (before.count == 0) return false;
+void kill_listed(int folder, const PidList& list) {
   long pidfds[kPidsPerPass];
-  for (size_t i = 0; i < before.count; ++i)
-    pidfds[i] = sys_call(kernel::kPidfdOpen, before.pids[i], 0);
-  read_members(folder, after);
-  for (size_t i = 0; i < before.count; ++i) {
+  bool still_there[kPidsPerPass] = {};
+  for (size_t i = 0; i < list.count; ++i) pidfds[i] = sys_call(kernel::kPidfdOpen, list.pids[i], 0);
+  Members again(folder);
+  while (int pid = again.next())
+    for (size_t i = 0; i < list.count; ++i) still_there[i] |= list.pids[i] == pid;
+  for (size_t i = 0; i < list.count; ++i) {
     if (pidfds[i] < 0) continue;
-    if (after.contains(before.pids[i])) sys_call(kPidfdSendSignal, pidfds[i], SIGKILL, 0, 0);
+    if (still_there[i]) sys_call(kPidfdSendSignal, pidfds[i], SIGKILL, 0, 0);
     sys_call(SYS_close, pidfds[i]);
   }
-  return true;
 }
 
 void move_members_up(int folder, int parent) {
   PidList members;
-  read_members(folder, members);
+  Members all(folder);
+  read_some(all, members);
   for (size_t i = 0; i < members.count; ++i) {
     char digits[12];
     size_t at = sizeof digits;
@@ -173,10 +186,28 @@ long read_cgroup_file(int folder, const char* file, std::span<char> buffer) {
   return sys_call(SYS_read, fd.get(), buffer.data(), buffer.size());
 }
 
+// Whoever dies slowly stays on the list, so it is gone through to its end: the first few of it
+// could hide the others for as long as they take.
+bool kill_cgroup_members_once(int folder) {
+  constexpr int kMostParts = 64;
+  if (write_cgroup_file(folder, "cgroup.kill", "1") > 0) return true;
+  Members all(folder);
+  PidList part;
+  bool found = false;
+  for (int i = 0; i < kMostParts; ++i) {
+    read_some(all, part);
+    if (part.count == 0) break;
+    found = true;
+    kill_listed(folder, part);
+  }
+  return found;
+}
+
 void kill_cgroup_members(int folder) {
   constexpr int kPasses = 256;
   if (write_cgroup_file(folder, "cgroup.kill", "1") > 0) return;
-  for (int pass = 0; pass < kPasses && kill_first_members(folder); ++pass) sleep_microseconds(200);
+  for (int pass = 0; pass < kPasses && kill_cgroup_members_once(folder); ++pass)
+    sleep_microseconds(200);
 }
 
 bool remove_cgroup_folder(int parent, const char* name, unsigned wait_milliseconds) {

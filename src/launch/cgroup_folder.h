@@ -18,6 +18,8 @@ long read_cgroup_file(int folder, const char* file, std::span<char> buffer);
 // Sends SIGKILL to everything in the folder, again and again while processes appear, within a
 // bound. v2: cgroup.kill, which forks can't outrun; else one by one.
 void kill_cgroup_members(int folder);
+// The same without waiting: once to each that is there. False: nobody was.
+bool kill_cgroup_members_once(int folder);
 
 // rmdir, with the folders that a nested program may have made below it. EBUSY is waited out, since
 // a killed process leaves its cgroup a moment later. True when the folder is gone.

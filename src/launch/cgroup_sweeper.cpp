@@ -22,7 +22,7 @@ namespace caisson {
 namespace {
 
 constexpr size_t kMaxDirectories = 4, kStackBytes = 16384;
-constexpr unsigned kRemoveMilliseconds = 5000;
+constexpr unsigned kRemoveMilliseconds = 30000;  // what dies may have much to take apart
 
 // Plain bytes: the sweeper reads them when the supervisor may be dead.
 struct Orders {
@@ -146,6 +146,11 @@ CgroupSweeper& CgroupSweeper::operator=(CgroupSweeper&& other) noexcept {
 
 void CgroupSweeper::dismiss() {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+void CgroupSweeper::leave_behind() {
+  pid_ = -1;
+  (void)work_.release();  // it stands on it, to the end of both
 }
 
 CgroupSweeper::~CgroupSweeper() {

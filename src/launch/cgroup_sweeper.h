@@ -26,6 +26,8 @@ class CgroupSweeper {
   pid_t pid() const { return pid_; }
   // The folders are gone, or will be kept: ends the sweeper without waiting for its end.
   void dismiss();
+  // The folders are still there: it outlives this object, and sweeps when this process has ended.
+  void leave_behind();
 
  private:
   struct Work;

@@ -25,8 +25,8 @@ namespace {
 constexpr uint64_t kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadFolder = 1 << 3;
 constexpr uint64_t kRemoveFolder = 1 << 4, kRemoveFile = 1 << 5, kMakeFolder = 1 << 7;
 constexpr uint64_t kMakeFile = 1 << 8, kTruncate = 1 << 14;
-// No link, no device, no socket and no move from folder to folder: the launcher opens what lies
-// here by name, and a link would lead it elsewhere.
+// No link, no device, no socket and no move from folder to folder: what lies here is read by name
+// again, by the next server.
 constexpr uint64_t kOwnFiles = kWriteFile | kReadFile | kReadFolder | kRemoveFolder | kRemoveFile |
                                kMakeFolder | kMakeFile | kTruncate;
 constexpr uint64_t kKnown[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
@@ -36,7 +36,17 @@ long landlock_abi() {
   return std::max(abi, 0L);
 }
 
-Result<bool> shut_files(const std::string& state) {
+Result<void> allow(int ruleset, const std::string& path, uint64_t rights) {
+  UniqueFd folder{::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!folder) return {};
+  kernel::LandlockPathBeneath rule{rights, folder.get()};
+  long added = sys_call(kernel::kLandlockAddRule, long{ruleset},
+                        long{kernel::kLandlockRulePathBeneath}, &rule, 0L);
+  if (added < 0) return Error::from_errno("add a Landlock rule", static_cast<int>(-added));
+  return {};
+}
+
+Result<bool> shut_files(const std::vector<std::string>& folders) {
   long abi = landlock_abi();
   if (abi == 0) return false;
   uint64_t handled = kKnown[std::min<size_t>(static_cast<size_t>(abi), std::size(kKnown) - 1)];
@@ -45,13 +55,7 @@ Result<bool> shut_files(const std::string& state) {
   long made = sys_call(kernel::kLandlockCreateRuleset, &rules, size, 0L);
   if (made < 0) return Error::from_errno("make a Landlock ruleset", static_cast<int>(-made));
   UniqueFd ruleset{static_cast<int>(made)};
-  UniqueFd folder{::open(state.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (folder) {
-    kernel::LandlockPathBeneath rule{kOwnFiles & handled, folder.get()};
-    long added = sys_call(kernel::kLandlockAddRule, long{ruleset.get()},
-                          long{kernel::kLandlockRulePathBeneath}, &rule, 0L);
-    if (added < 0) return Error::from_errno("add a Landlock rule", static_cast<int>(-added));
-  }
+  for (const std::string& one : folders) TRY(allow(ruleset.get(), one, kOwnFiles & handled));
   long shut = sys_call(kernel::kLandlockRestrictSelf, long{ruleset.get()}, 0L);
   if (shut < 0) return Error::from_errno("enter a Landlock domain", static_cast<int>(-shut));
   return true;
@@ -66,8 +70,8 @@ Result<void> drop_capabilities() {
   return {};
 }
 
-Result<void> filter_calls() {
-  auto filter = filter_for(FilterName::kServer, false);
+Result<void> filter_calls(bool listens) {
+  auto filter = filter_for(listens ? FilterName::kHttpServer : FilterName::kServer, false);
   sock_fprog program{static_cast<unsigned short>(filter.size()),
                      const_cast<sock_filter*>(filter.data())};
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
@@ -77,15 +81,15 @@ Result<void> filter_calls() {
 
 }  // namespace
 
-Result<Confinement> confine_server(const std::string& state) {
+Result<Confinement> confine_server(const std::vector<std::string>& folders, bool listens) {
   rlimit none{};
   ::setrlimit(RLIMIT_CORE, &none);  // what a client gave us in the environment stays in memory
   if (control_enabled("mcp-capabilities")) TRY(drop_capabilities());
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Error::system("give up new privileges");
   Confinement confined;
-  if (control_enabled("mcp-files")) confined.files = TRY(shut_files(state));
+  if (control_enabled("mcp-files")) confined.files = TRY(shut_files(folders));
   // Last: it takes away the calls that the others are made of.
-  if (control_enabled("mcp-filter")) TRY(filter_calls());
+  if (control_enabled("mcp-filter")) TRY(filter_calls(listens));
   return confined;
 }
 

@@ -3,15 +3,19 @@
 // that has given up the right to do any of it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "session/cell_process.h"
+#include "session/dying_cells.h"
 #include "session/load_rules.h"
+#include "session/python_folders.h"
 #include "session/rooms.h"
 #include "session/session_host.h"
+#include "session/zygote_door.h"
 
 namespace caisson::session {
 
@@ -22,11 +26,11 @@ struct ForkLimits {
   bool operator==(const ForkLimits&) const = default;
 };
 
-// A cgroup and a folder for a fork of the zygote. Both go with the hold.
+// A cgroup and a folder for a fork of the zygote, which has been told how to join. Both go with the
+// hold.
 struct ForkPlace {
   std::shared_ptr<Hold> hold;
-  std::vector<UniqueFd> joins;  // where a process of one thread writes "0" to be in it
-  std::string folder;           // "ZYGOTE/ROOM", below the folder of forks
+  std::string folder;  // "ZYGOTE/ROOM", below the folder of forks
 };
 
 enum class CellKind { kOwn, kZygote };
@@ -44,20 +48,24 @@ class CellMaker {
                                          uint64_t most_bytes) = 0;
   // The private one of a session by that name, in a cell of its own that has ended.
   virtual Result<void> drop_workspace(const std::string& session) = 0;
+  // The same, when it is known how it went.
+  virtual Task<Result<void>> drop_and_tell(std::string session) = 0;
+  // Whether a session of this maker's could write to that Python (python_folders.h).
+  virtual Task<bool> is_written(std::string python) = 0;
   // rooms.h. `is_branch`: its files are in the layers of the room, and not the room's own.
   virtual Result<void> note_session(const std::string& room, const std::string& session,
                                     bool is_branch) = 0;
   virtual void keep_workspace(const std::string& room, const std::string& session,
                               bool is_branch) = 0;
+  // Before the cell has its folder mounted. False: nothing was kept, or it is in place.
   virtual Task<Result<bool>> take_up_workspace(std::string room, std::string session) = 0;
 };
 
 class LocalMaker final : public CellMaker {
  public:
-  LocalMaker(Loop& loop, SessionHostOptions options)
-      : loop_(loop),
-        options_(std::move(options)),
-        trash_(std::make_shared<Trash>(loop, options_.caisson, options_.state_folder)) {}
+  LocalMaker(Loop& loop, SessionHostOptions options);
+  // `folders`: of the state folder, opened before somebody could change what its names mean.
+  LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolders> folders);
 
   Result<std::shared_ptr<Hold>> start_cell(CellKind, const SessionSpec&,
                                            std::vector<UniqueFd> descriptors) override;
@@ -65,6 +73,8 @@ class LocalMaker final : public CellMaker {
   Task<Result<LoadedFiles>> load(std::string path, std::string workspace,
                                  uint64_t most_bytes) override;
   Result<void> drop_workspace(const std::string& session) override;
+  Task<Result<void>> drop_and_tell(std::string session) override;
+  Task<bool> is_written(std::string python) override;
   Result<void> note_session(const std::string& room, const std::string& session,
                             bool is_branch) override;
   void keep_workspace(const std::string& room, const std::string& session, bool is_branch) override;
@@ -74,21 +84,33 @@ class LocalMaker final : public CellMaker {
   UniqueFd take_claim_lock() { return claim_ ? claim_->hand_over() : UniqueFd(); }
 
   // The same, at once.
-  Result<bool> take_up_now(const std::string& room, const std::string& session);
+  bool is_written_now(const std::string& python) const;
   Result<ForkPlace> make_fork_now(const ForkLimits&, const std::string& zygote);
-  Result<LoadedFiles> load_now(const std::string& path, const std::string& workspace,
-                               uint64_t most_bytes);
+
+  const Result<StateFolders>& folders() const { return folders_; }
 
  private:
-  Result<std::string> new_layers(const std::string& session);
-  Result<std::string> new_workspace(const SessionSpec&);
-  Result<std::string> zygote_folder(const std::string& key);
+  struct ZygoteFolder {
+    std::string name;
+    UniqueFd fd;
+  };
+  void sweep();
+  Result<void> prepare_own(const SessionSpec&, CellStart&);
+  Result<void> prepare_zygote(const SessionSpec&, CellStart&);
+  Result<UniqueFd> new_layers(const std::string& session);
+  Result<UniqueFd> new_workspace(const SessionSpec&);
+  Result<ZygoteFolder> zygote_folder(const std::string& key);
+  FileIdentity workspace_identity(const std::string& path) const;
 
   Loop& loop_;
   SessionHostOptions options_;
+  Result<StateFolders> folders_;
   std::shared_ptr<Trash> trash_;
+  std::shared_ptr<DyingCells> dying_;
   bool swept_ = false;
   std::optional<ForksClaim> claim_;
+  std::map<std::string, std::shared_ptr<ZygoteDoor>> doors_;  // to zygotes, by key
+  WritableFolders written_;
 };
 
 // Where things are in a state folder.

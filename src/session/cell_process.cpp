@@ -11,14 +11,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "session/answers.h"
 #include "sys/kernel_numbers.h"
 
 namespace caisson::session {
 
 namespace {
 
-constexpr size_t kMostSaid = 8192, kMostRefused = 256 * 1024;
+constexpr size_t kMostSaid = 8192;
 constexpr int kAbove = 64;  // the numbers below are the child's
 
 // The child's descriptors, told to posix_spawn: no fork of this process, which may be large.
@@ -78,7 +77,10 @@ std::vector<std::string> whole_command(const CellStart& start) {
     words.push_back(fmt::format("{}", 3 + i));
   }
   // Behind those of the program, who doesn't get this one.
-  words.insert(words.end(), {"--denials-fd", fmt::format("{}", 3 + start.descriptors.size())});
+  size_t next = 3 + start.descriptors.size();
+  words.insert(words.end(), {"--denials-fd", fmt::format("{}", next)});
+  for (const MountedFolder& one : start.mounted)
+    words.insert(words.end(), {"--mount-is", fmt::format("{}:{}", one.target, ++next)});
   words.insert(words.end(), start.words.begin(), start.words.end());
   return words;
 }
@@ -91,6 +93,7 @@ Result<pid_t> spawn(CellStart& start, int errors, int refusals) {
   for (int fd : {null.get(), null.get(), errors}) held.push_back(TRY(moved_up(fd)));
   for (const UniqueFd& fd : start.descriptors) held.push_back(TRY(moved_up(fd.get())));
   held.push_back(TRY(moved_up(refusals)));
+  for (const MountedFolder& one : start.mounted) held.push_back(TRY(moved_up(one.folder.get())));
   for (size_t i = 0; i < held.size(); ++i) how.put(held[i].get(), static_cast<int>(i));
   how.close_from(static_cast<int>(held.size()));
   how.go_to_root();
@@ -103,23 +106,6 @@ Result<pid_t> spawn(CellStart& start, int errors, int refusals) {
       ::posix_spawn(&pid, start.caisson.c_str(), how.actions(), how.attributes(), argv.data(), env);
   if (failed != 0) return Error::from_errno(fmt::format("start {}", start.caisson), failed);
   return pid;
-}
-
-std::string text_of(const boost::json::object& from, std::string_view key) {
-  const boost::json::value* found = from.if_contains(key);
-  if (!found || !found->is_string()) return {};
-  return printable(std::string_view(found->get_string()).substr(0, 1000));
-}
-
-// Of the network it has a host and a port, of files a path.
-Refusal refusal_in(const boost::json::object& line) {
-  std::string resource = text_of(line, "resource");
-  if (resource.empty()) resource = text_of(line, "host");
-  const boost::json::value* port = line.if_contains("port");
-  if (port && port->is_int64() && port->get_int64() > 0)
-    resource += fmt::format(":{}", port->get_int64());
-  return {text_of(line, "rule"), std::move(resource), text_of(line, "reason"),
-          text_of(line, "how_to_allow")};
 }
 
 }  // namespace
@@ -136,7 +122,7 @@ Result<std::shared_ptr<CellProcess>> CellProcess::start(Loop& loop, CellStart st
   UniqueFd refusals{fds[0]}, refuser{fds[1]};
   ::fcntl(refusals.get(), F_SETFL, O_NONBLOCK);
   auto cell = std::make_shared<CellProcess>(loop);
-  cell->refusals_ = std::move(refusals);
+  cell->refusals_ = RefusalPipe(std::move(refusals));
   cell->pid_ = TRY(spawn(start, writer.get(), refuser.get()));
   UniqueFd pidfd{static_cast<int>(::syscall(kernel::kPidfdOpen, cell->pid_, 0))};
   if (!pidfd) return Error::system("watch a cell");  // the destructor kills and reaps by number
@@ -215,23 +201,6 @@ std::string CellProcess::last_words() const {
   if (WIFSIGNALED(status_))
     return fmt::format("its cell was ended by signal {}", WTERMSIG(status_));
   return fmt::format("its cell ended with {}", WEXITSTATUS(status_));
-}
-
-std::vector<Refusal> CellProcess::take_refusals() {
-  char bytes[16384];
-  for (ssize_t got; part_of_line_.size() < kMostRefused;) {
-    got = ::read(refusals_.get(), bytes, sizeof bytes);
-    if (got <= 0) break;
-    part_of_line_.append(bytes, static_cast<size_t>(got));
-  }
-  std::vector<Refusal> all;
-  for (size_t end; (end = part_of_line_.find('\n')) != std::string::npos;
-       part_of_line_.erase(0, end + 1)) {
-    Result<boost::json::object> line = parse_object(std::string_view(part_of_line_).substr(0, end));
-    if (line) all.push_back(refusal_in(*line));
-  }
-  if (part_of_line_.size() >= kMostRefused) part_of_line_.clear();  // no line is as long
-  return all;
 }
 
 Task<> CellProcess::ended(std::chrono::milliseconds patience) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "session/channel.h"
 #include "session/event.h"
+#include "session/refusals.h"
 #include "session/session.h"
 
 namespace caisson::session {
@@ -27,6 +28,14 @@ class Hold {
   virtual Task<> ended(std::chrono::milliseconds patience) = 0;
   // What the network and the rules for files refused since this was asked last, where that is told.
   virtual std::vector<Refusal> take_refusals() { return {}; }
+  // The pipe that they come by, for another process; none: there is no such pipe.
+  virtual UniqueFd hand_over_refusals() { return {}; }
+};
+
+// What must be mounted there, whatever its path leads to by then.
+struct MountedFolder {
+  std::string target;
+  UniqueFd folder;
 };
 
 struct CellStart {
@@ -34,6 +43,7 @@ struct CellStart {
   std::vector<std::string> words;        // after `exec`, up to and with the command
   std::vector<std::string> environment;  // of caisson itself; empty: ours
   std::vector<UniqueFd> descriptors;     // the command's 3, 4, …
+  std::vector<MountedFolder> mounted;
 };
 
 class CellProcess final : public Hold, public std::enable_shared_from_this<CellProcess> {
@@ -49,7 +59,8 @@ class CellProcess final : public Hold, public std::enable_shared_from_this<CellP
   // What it said on stderr, as it is, or how it ended; its first and its last words only.
   std::string last_words() const override;
   Task<> ended(std::chrono::milliseconds patience) override;
-  std::vector<Refusal> take_refusals() override;
+  std::vector<Refusal> take_refusals() override { return refusals_.take(); }
+  UniqueFd hand_over_refusals() override { return refusals_.hand_over(); }
 
  private:
   void watch_end();
@@ -62,8 +73,7 @@ class CellProcess final : public Hold, public std::enable_shared_from_this<CellP
   int status_ = 0;
   LoopDescriptor pidfd_, errors_;
   std::string said_;
-  UniqueFd refusals_;         // lines of JSON; what doesn't fit into the pipe is left out by exec
-  std::string part_of_line_;  // of them
+  RefusalPipe refusals_;
   std::vector<Event*> waiting_;
 };
 

@@ -15,25 +15,30 @@ namespace caisson::session {
 
 enum class LaunchWord : uint32_t {
   // To the launcher. `id` is the asker's own number for what comes of it.
-  kStartOwn = 1,   // number: 1, it takes up what was kept; texts: its name; descriptors: 3 and 4
-  kStartZygote,    // descriptors: as above
-  kMakeFork,       //
+  kStartOwn = 1,   // what it is (launch_spec.h); descriptors: its 3
+  kStartZygote,    // the same
+  kMakeFork,       // texts: the zygote's key, limits (launch_spec.h)
   kLookAt,         // how is it?
   kEnd,            // kill it and forget it
-  kDropWorkspace,  // texts: the session's name
-  kLoad,           // texts: a path, the workspace's path
+  kDropWorkspace,  // texts: the session's name; with an id it is answered
+  kLoad,           // texts: a path, the workspace's path; number: the most bytes
   kNoteSession,  // rooms.h; texts: the room ("forks/…", "rooms/…"), the session's name; number:
   kKeepWorkspace,  //   1 for a branch
   kTakeUp,         // texts: the same
-  kBye,            // the server ends in order: clear all away
+  kIsWritten,      // texts: a Python; could a session write to it?
+  kFileWork,  // number: a FileDeed; texts: the workspace's path, one below; descriptors: the bytes
+  kBye,       // the server ends in order: clear all away
   // From it.
   kGone = 64,  // texts: its last words; of what has ended
   kLives,      // the answer to kLookAt
-  kForkMade,   // texts: the folder's name; descriptors: where to join; number: 1, a lock follows
+  kForkMade,   // texts: the folder's name; number: 1, descriptors: a lock
   kFile,       // number: the size; texts: key, file name; descriptors: its bytes. Part of a load
   kLeftOut,    // texts: one that was left out of a load
   kLoaded,     // number: 1 for many. The end of a load
   kTakenUp,    // number: 1, there was something
+  kRefusals,   // descriptors: where the refusals of a cell come (refusals.h)
+  kDone,       // number: 1 for yes
+  kFileDone,   // number: 1 for a listing; descriptors: the bytes, sealed
   kFailed,     // number: the errno behind it; texts: what, hint
 };
 

@@ -7,16 +7,22 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "session/cell_maker.h"
 #include "session/cell_words.h"
+#include "session/frames.h"
+#include "session/kernel_bundle.h"
+#include "session/kernel_mutants.h"
+#include "session/launch_spec.h"
 #include "session/launch_wire.h"
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
@@ -25,17 +31,17 @@ namespace caisson::session {
 
 namespace {
 
-constexpr int kFinishMs = 2000, kServerLost = 1;
-// A server has 32 sessions, a zygote and a fork in reserve; this is for one that went mad.
-constexpr size_t kMostHolds = 128;
+constexpr int kServerLost = 1;
+constexpr uint64_t kMostLoaded = uint64_t{1} << 45;
+constexpr size_t kMostLoads = 64;
 constexpr auto kForever = std::chrono::hours(24 * 365);
 
 class Launching {
  public:
-  Launching(SessionSpec spec, const SessionHostOptions& options, UniqueFd socket)
-      : spec_(std::move(spec)),
-        state_(options.state_folder),
-        maker_(loop_, options),
+  Launching(LauncherOptions options, Result<StateFolders> folders, UniqueFd socket)
+      : options_(std::move(options)),
+        state_(options_.host.state_folder),
+        maker_(loop_, options_.host, std::move(folders)),
         socket_(loop_.get_executor()) {
     boost::system::error_code failed;
     socket_.assign(socket.get(), failed);
@@ -51,11 +57,19 @@ class Launching {
   void listen();
   bool obey();
   void follow(LaunchPacket order);
+  Result<void> add_kernel(LaunchPacket& order);
   void start_cell(LaunchPacket& order, CellKind kind);
   void make_fork(const LaunchPacket& order);
-  void load(const LaunchPacket& order);
+  Task<> load(LaunchPacket order);
+  Result<uint64_t> judge_load(const LaunchPacket& order) const;
+  bool is_given(const std::string& path) const;
+  Result<UniqueFd> open_workspace(const std::string& path) const;
+  void work_on_files(LaunchPacket& order);
+  void drop(const LaunchPacket& order);
+  Result<ForkLimits> limits_of(const LaunchPacket& order) const;
   void look_at(uint32_t id);
   void work_on_room(const LaunchPacket& order);
+  Task<> take_up(uint32_t id, std::string room, std::string session);
   Task<> await_end(uint32_t id, std::shared_ptr<Hold> hold);
   void say(LaunchPacket packet);
   void fail(uint32_t id, const Error& why);
@@ -63,11 +77,14 @@ class Launching {
   Result<void> check(const LaunchPacket& order, size_t texts, size_t descriptors) const;
 
   Loop loop_{1};
-  SessionSpec spec_;
+  LauncherOptions options_;
   std::string state_;
   LocalMaker maker_;
   LoopDescriptor socket_;
   std::map<uint32_t, std::shared_ptr<Hold>> holds_;
+  std::set<std::string> given_;  // folders of the host's that sessions have had
+  size_t loading_ = 0;           // and taking up, at this moment, in slices
+  UniqueFd kernel_;
 };
 
 void Launching::listen() {
@@ -94,6 +111,7 @@ bool Launching::obey() {
 // The quick part first: everything is dead before anything is cleared away.
 void Launching::end() {
   for (auto& [id, hold] : holds_) hold->kill();
+  if (!options_.remove_at_end.empty()) ::unlink(options_.remove_at_end.c_str());
   holds_.clear();
   loop_.stop();
 }
@@ -101,7 +119,7 @@ void Launching::end() {
 Result<void> Launching::check(const LaunchPacket& order, size_t texts, size_t descriptors) const {
   if (order.texts.size() != texts || order.descriptors.size() != descriptors)
     return Error::plain("an order that breaks the launcher's protocol");
-  if (holds_.contains(order.id) || holds_.size() >= kMostHolds)
+  if (holds_.contains(order.id) || holds_.size() >= options_.most_cells)
     return Error::plain("too many cells for one server", "end some sessions first");
   return {};
 }
@@ -115,7 +133,7 @@ void Launching::follow(LaunchPacket order) {
     case LaunchWord::kMakeFork:
       return make_fork(order);
     case LaunchWord::kLoad:
-      return load(order);
+      return spawn(loop_, load(std::move(order)));
     case LaunchWord::kLookAt:
       return look_at(order.id);
     case LaunchWord::kEnd:
@@ -129,10 +147,13 @@ void Launching::follow(LaunchPacket order) {
     case LaunchWord::kTakeUp:
       return work_on_room(order);
     case LaunchWord::kDropWorkspace:
-      // A name, and no path: nothing but what lies in the folder of workspaces can go.
-      if (order.texts.size() == 1 && check_name(order.texts[0]).ok())
-        (void)maker_.drop_workspace(order.texts[0]);
-      return;
+      return drop(order);
+    case LaunchWord::kIsWritten:
+      return say({.word = LaunchWord::kDone,
+                  .id = order.id,
+                  .number = order.texts.size() == 1 && maker_.is_written_now(order.texts[0])});
+    case LaunchWord::kFileWork:
+      return work_on_files(order);
     case LaunchWord::kBye:
       return end();
     default:
@@ -140,17 +161,35 @@ void Launching::follow(LaunchPacket order) {
   }
 }
 
+// What a cell runs first is ours, and not the server's to choose.
+Result<void> Launching::add_kernel(LaunchPacket& order) {
+  if (!kernel_) kernel_ = TRY(sealed_memfd("caisson-session", mutated_kernel(kernel_source())));
+  order.descriptors.emplace_back(::fcntl(kernel_.get(), F_DUPFD_CLOEXEC, 3));
+  if (!order.descriptors.back()) return Error::system("duplicate a descriptor");
+  return {};
+}
+
 void Launching::start_cell(LaunchPacket& order, CellKind kind) {
-  bool own = kind == CellKind::kOwn;
-  Result<void> good = check(order, own ? 1 : 0, 2);
-  if (good && own) good = check_name(order.texts[0]);
+  Result<SessionSpec> spec = take_spec(order);
+  if (!spec) return fail(order.id, spec.error());
+  if (kind == CellKind::kZygote) spec->name = "zygote";
+  Result<void> good = check(order, 0, 1);
+  if (good) good = judge_spec(options_.offer, *spec);
+  // It is handed descriptors that are no cell's to have: what no cell can have changed runs in it.
+  if (good && kind == CellKind::kZygote && maker_.is_written_now(spec->python))
+    good = Error::plain("a session could write to that Python");
+  if (good) good = add_kernel(order);
   if (!good) return fail(order.id, good.error());
-  SessionSpec spec = spec_;
-  if (own) spec.name = order.texts[0];
-  spec.take_up_snapshot = order.number != 0;
-  Result<std::shared_ptr<Hold>> hold = maker_.start_cell(kind, spec, std::move(order.descriptors));
+  Result<std::shared_ptr<Hold>> hold = maker_.start_cell(kind, *spec, std::move(order.descriptors));
   if (!hold) return fail(order.id, hold.error());
   holds_[order.id] = *hold;
+  bool has_folder = kind == CellKind::kOwn && !spec->workspace.empty();
+  if (has_folder && given_.size() < options_.most_cells) given_.insert(spec->workspace);
+  if (kind == CellKind::kOwn) {
+    LaunchPacket refusals{.word = LaunchWord::kRefusals, .id = order.id};
+    refusals.descriptors.push_back((*hold)->hand_over_refusals());
+    say(std::move(refusals));
+  }
   spawn(loop_, await_end(order.id, *hold));
 }
 
@@ -163,15 +202,29 @@ Task<> Launching::await_end(uint32_t id, std::shared_ptr<Hold> hold) {
   say(std::move(gone));
 }
 
+// The key names a folder for rooms, and no more than that: which zygote it is of is the server's
+// word, who talks to all of them.
+Result<ForkLimits> Launching::limits_of(const LaunchPacket& order) const {
+  TRY(check(order, 2, 0));
+  TRY(check_name(order.texts[0]));
+  ForkLimits limits = TRY(decode_limits(order.texts[1]));
+  SessionSpec spec = options_.offer.base;
+  spec.name = "fork";
+  spec.memory_bytes = limits.memory_bytes;
+  spec.cpu_millis = limits.cpu_millis;
+  spec.pids = limits.pids;
+  TRY(judge_spec(options_.offer, spec));
+  return limits;
+}
+
 void Launching::make_fork(const LaunchPacket& order) {
-  if (Result<void> good = check(order, 0, 0); !good) return fail(order.id, good.error());
-  Result<ForkPlace> place =
-      maker_.make_fork_now({spec_.memory_bytes, spec_.cpu_millis, spec_.pids}, zygote_key(spec_));
+  Result<ForkLimits> limits = limits_of(order);
+  if (!limits) return fail(order.id, limits.error());
+  Result<ForkPlace> place = maker_.make_fork_now(*limits, order.texts[0]);
   if (!place) return fail(order.id, place.error());
   holds_[order.id] = std::move(place->hold);
   LaunchPacket made{.word = LaunchWord::kForkMade, .id = order.id};
   made.texts.push_back(std::move(place->folder));
-  made.descriptors = std::move(place->joins);
   // The server's: its next one, after SIGKILL, must not wait for the end of this process.
   if (UniqueFd lock = maker_.take_claim_lock()) {
     made.descriptors.push_back(std::move(lock));
@@ -203,16 +256,94 @@ void Launching::work_on_room(const LaunchPacket& order) {
     return (void)maker_.note_session(room, session, order.number != 0);
   if (order.word == LaunchWord::kKeepWorkspace)
     return maker_.keep_workspace(room, session, order.number != 0);
-  Result<bool> taken = maker_.take_up_now(room, session);
-  if (!taken) return fail(order.id, taken.error());
-  say({.word = LaunchWord::kTakenUp, .id = order.id, .number = *taken});
+  if (loading_ >= kMostLoads)
+    return fail(order.id, Error::plain("too much is taken up at a time", "try again later"));
+  spawn(loop_, take_up(order.id, std::move(room), session));
 }
 
-void Launching::load(const LaunchPacket& order) {
-  if (Result<void> good = check(order, 2, 0); !good) return fail(order.id, good.error());
-  Result<LoadedFiles> files =
-      maker_.load_now(order.texts[0], order.texts[1], spec_.memory_bytes / 2);
-  if (!files) return fail(order.id, files.error());
+Task<> Launching::take_up(uint32_t id, std::string room, std::string session) {
+  ++loading_;
+  Result<bool> taken = co_await maker_.take_up_workspace(std::move(room), std::move(session));
+  --loading_;
+  if (!taken) co_return fail(id, taken.error());
+  say({.word = LaunchWord::kTakenUp, .id = id, .number = *taken});
+}
+
+bool Launching::is_given(const std::string& path) const {
+  return !path.empty() && (path == options_.offer.base.workspace || given_.contains(path));
+}
+
+// The files of a session are its own, though they lie in caisson's state. Below these folders names
+// are a cell's, and may be links: so nothing deeper is a workspace, but a branch's own folder.
+Result<UniqueFd> Launching::open_workspace(const std::string& path) const {
+  const Result<StateFolders>& folders = maker_.folders();
+  if (!folders) return folders.error();
+  Result<UniqueFd> opened = folders->open_workspace(path, true);
+  if (!opened) return Error{"an order for files that are no session's", {}, EACCES};
+  return opened;
+}
+
+// A name, and no path: nothing but what lies in the folder of workspaces can go.
+void Launching::drop(const LaunchPacket& order) {
+  Result<void> dropped = Error::plain("an order that breaks the launcher's protocol");
+  if (order.texts.size() == 1) dropped = check_name(order.texts[0]);
+  if (dropped) dropped = maker_.drop_workspace(order.texts[0]);
+  if (order.id == 0) return;
+  if (!dropped) return fail(order.id, dropped.error());
+  say({.word = LaunchWord::kDone, .id = order.id, .number = 1});
+}
+
+void Launching::work_on_files(LaunchPacket& order) {
+  bool writes = order.number == static_cast<uint64_t>(FileDeed::kWrite);
+  bool known = options_.file_work && order.number >= 1 && order.number <= 3;
+  if (!known || order.texts.size() != 2 || order.descriptors.size() != (writes ? 1 : 0) ||
+      order.texts[0].empty())
+    return fail(order.id, Error{"an order for files that are no session's", {}, EACCES});
+  std::string folder = order.texts[0];
+  UniqueFd opened;
+  if (!is_given(folder)) {
+    Result<UniqueFd> found = open_workspace(folder);
+    if (!found) return fail(order.id, found.error());
+    opened = std::move(*found);
+    folder = fmt::format("/proc/self/fd/{}/.", opened.get());
+  }
+  FileOrder work{
+      static_cast<FileDeed>(order.number), std::move(folder), std::move(order.texts[1]), {}};
+  if (writes) {
+    Result<std::string> bytes =
+        read_sealed(ForeignFd(order.descriptors[0].release()), kMostFileBytes);
+    if (!bytes) return fail(order.id, bytes.error());
+    work.bytes = std::move(*bytes);
+  }
+  Result<FileAnswer> answer = options_.file_work(work);
+  if (!answer) return fail(order.id, answer.error());
+  Result<UniqueFd> bytes = sealed_memfd("caisson-file", answer->bytes);
+  if (!bytes) return fail(order.id, bytes.error());
+  LaunchPacket done{.word = LaunchWord::kFileDone, .id = order.id, .number = answer->is_listing};
+  done.descriptors.push_back(std::move(*bytes));
+  say(std::move(done));
+}
+
+// How many bytes it may be.
+Result<uint64_t> Launching::judge_load(const LaunchPacket& order) const {
+  TRY(check(order, 2, 0));
+  if (loading_ >= kMostLoads) return Error::plain("too many loads at a time", "try again later");
+  bool is_bound = options_.offer.choice == Choice::kNothing;
+  uint64_t most = is_bound ? options_.offer.base.memory_bytes / 2 : kMostLoaded;
+  return order.number ? std::min(most, order.number) : most;
+}
+
+Task<> Launching::load(LaunchPacket order) {
+  Result<uint64_t> most = judge_load(order);
+  if (!most) co_return fail(order.id, most.error());
+  // One in the state folder is judged by its place, where it is opened.
+  std::string workspace;
+  if (is_given(order.texts[1]) || order.texts[1].starts_with(state_ + "/"))
+    workspace = order.texts[1];
+  ++loading_;
+  Result<LoadedFiles> files = co_await maker_.load(order.texts[0], workspace, *most);
+  --loading_;
+  if (!files) co_return fail(order.id, files.error());
   for (LoadedFile& file : files->files) {
     LaunchPacket part{.word = LaunchWord::kFile, .id = order.id, .number = file.size};
     part.texts = {std::move(file.key), std::move(file.filename)};
@@ -247,30 +378,40 @@ void Launching::fail(uint32_t id, const Error& why) {
 }
 
 // Nothing of the client's comes along: a pipe that is held open here would never end there.
-bool let_go(int socket) {
+bool let_go(std::vector<int> kept) {
   int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return false;
   for (int fd : {0, 1, 2})
-    if (fd != socket && ::dup2(null, fd) < 0) return false;
-  unsigned kept = static_cast<unsigned>(socket);
-  if (kept > 3) sys_call(kernel::kCloseRange, 3L, static_cast<long>(kept - 1), 0L);
-  return sys_call(kernel::kCloseRange, static_cast<long>(std::max(kept + 1, 3u)), 0xffffffffL,
-                  0L) == 0;
+    if (std::ranges::find(kept, fd) == kept.end() && ::dup2(null, fd) < 0) return false;
+  std::ranges::sort(kept);
+  long from = 3;
+  for (long one : kept) {
+    if (one > from) sys_call(kernel::kCloseRange, from, one - 1, 0L);
+    from = std::max(from, one + 1);
+  }
+  return sys_call(kernel::kCloseRange, from, 0xffffffffL, 0L) == 0;
 }
 
 // It ends when its server says so or is gone, and by nothing that a terminal or a service manager
 // sends to all: the server then still has state to save. What it starts has its signals reset.
-bool settle(pid_t server, int socket) {
+bool settle(pid_t server, std::vector<int> kept) {
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "caisson-launch");
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != server) return false;
-  return let_go(socket) && ::chdir("/") == 0;
+  return let_go(std::move(kept)) && ::chdir("/") == 0;
 }
 
 }  // namespace
 
 Result<Launcher> Launcher::start(SessionSpec spec, SessionHostOptions options) {
+  return start({.offer = {.base = std::move(spec)}, .host = std::move(options)});
+}
+
+// The folders are opened here: the server has read nothing yet, and what the names mean is beyond
+// doubt.
+Result<Launcher> Launcher::start(LauncherOptions options) {
+  Result<StateFolders> folders = StateFolders::open(options.host.state_folder);
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
     return Error::system("make the launcher's sockets");
@@ -283,9 +424,11 @@ Result<Launcher> Launcher::start(SessionSpec spec, SessionHostOptions options) {
   pid_t server = ::getpid();
   long pid = sys_call(kernel::kClone3, &args, long{sizeof args});
   if (pid == 0) {
-    if (!settle(server, theirs.get())) ::_exit(125);
+    std::vector<int> kept{theirs.get()};
+    if (folders) kept = folders->descriptors(), kept.push_back(theirs.get());
+    if (!settle(server, std::move(kept))) ::_exit(125);
     {
-      Launching launching(std::move(spec), options, std::move(theirs));
+      Launching launching(std::move(options), std::move(folders), std::move(theirs));
       launching.run();
     }  // what it has made on disk goes here
     ::_exit(0);
@@ -301,11 +444,11 @@ Launcher::Launcher(Launcher&& other) noexcept
     : socket_(std::move(other.socket_)), pidfd_(std::move(other.pidfd_)) {}
 
 // No wait(2): it is reaped with this process, which is about to end.
-void Launcher::finish() {
+void Launcher::finish(int most_ms) {
   socket_.reset();
   if (!pidfd_) return;
   pollfd gone{pidfd_.get(), POLLIN, 0};
-  while (::poll(&gone, 1, kFinishMs) < 0 && errno == EINTR) {
+  while (::poll(&gone, 1, most_ms) < 0 && errno == EINTR) {
   }
   pidfd_.reset();
 }

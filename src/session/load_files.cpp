@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,7 @@
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "session/load_rules.h"
+#include "session/slices.h"
 
 namespace caisson::session {
 
@@ -72,6 +74,18 @@ bool is_of_the_kernel(int fd) {
   return std::ranges::find(kKinds, static_cast<uint32_t>(info.f_type)) != std::end(kKinds);
 }
 
+// A folder of a cell that had very many names has all their blocks still, and to read it is to read
+// those, in one system call.
+constexpr off_t kLargestFolder = 8 << 20;
+bool is_too_large(int folder) {
+  struct stat info;
+  return ::fstat(folder, &info) != 0 || info.st_size > kLargestFolder;
+}
+bool is_too_large(const std::string& path) {
+  UniqueFd folder{::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  return folder && is_too_large(folder.get());
+}
+
 // glob(3) looks at every folder that a pattern reaches: "/*/*/*/*" at all of them.
 thread_local constinit size_t glob_left = 0;
 dirent* bounded_readdir(void* folder) {
@@ -82,7 +96,12 @@ dirent* bounded_readdir(void* folder) {
 
 int bounded_glob(const char* pattern, size_t entries, glob_t& found) {
   glob_left = entries;
-  found.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  found.gl_opendir = [](const char* path) -> void* {
+    DIR* folder = ::opendir(path);
+    if (!folder || !is_too_large(::dirfd(folder))) return folder;
+    ::closedir(folder);
+    return nullptr;
+  };
   found.gl_readdir = bounded_readdir;
   found.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
   found.gl_stat = ::stat;
@@ -90,14 +109,28 @@ int bounded_glob(const char* pattern, size_t entries, glob_t& found) {
   return ::glob(pattern, GLOB_ALTDIRFUNC, nullptr, &found);
 }
 
+// Where the bytes of a file are, from `at` on. What lies between is a hole: a GiB of it costs a
+// cell nothing, and is nothing to copy.
+struct Extent {
+  off_t begin = 0, end = 0;  // the same: there are no more
+};
+
+Extent next_extent(int file, off_t at) {
+  constexpr off_t kNoEnd = std::numeric_limits<off_t>::max();
+  off_t begin = ::lseek(file, at, SEEK_DATA);
+  if (begin < 0 && errno != ENXIO) return {at, kNoEnd};  // of a file system that can't tell
+  off_t size = ::lseek(file, 0, SEEK_END);
+  // One that does not know the size of its files is read until it says that there is no more.
+  if (begin < 0)
+    return size > 0 || at > 0 ? Extent{std::max(at, size), std::max(at, size)} : Extent{0, kNoEnd};
+  off_t end = ::lseek(file, begin, SEEK_HOLE);
+  return {begin, end > begin ? end : kNoEnd};
+}
+
 class Loader {
  public:
-  Loader(const LoadRules& rules, const std::string& workspace, const LoadBounds& bounds)
-      : rules_(rules), bounds_(bounds), left_(bounds.bytes) {
-    struct stat info;
-    if (!workspace.empty() && ::stat(workspace.c_str(), &info) == 0)
-      workspace_ = {info.st_dev, info.st_ino};
-  }
+  Loader(Loop& loop, const LoadRules& rules, FileIdentity workspace, const LoadBounds& bounds)
+      : slices_(loop), rules_(rules), bounds_(bounds), workspace_(workspace), left_(bounds.bytes) {}
 
   Result<UniqueFd> look_at(const std::string& path, struct stat& info) const {
     // O_PATH opens no device and waits for no FIFO.
@@ -119,7 +152,7 @@ class Loader {
     return fd;
   }
 
-  Result<LoadedFile> take(const std::string& path, std::string key) {
+  Result<UniqueFd> open(const std::string& path) const {
     struct stat info;
     UniqueFd looked = TRY(look_at(path, info));
     if (!S_ISREG(info.st_mode))
@@ -136,69 +169,98 @@ class Loader {
       return Error::plain(fmt::format("load {}: {} bytes are more than the session's memory takes",
                                       printable(path), info.st_size),
                           "load a part of it, or give the session more memory");
+    return fd;
+  }
+
+  Task<Result<LoadedFile>> take(std::string path, std::string key) {
     LoadedFile file{std::move(key), path.substr(path.rfind('/') + 1), {}, 0};
-    file.bytes = TRY(copy(fd.get(), file.size));
+    Result<UniqueFd> from = open(path);
+    if (!from) co_return from.error();
+    Result<UniqueFd> bytes = co_await copy(from->get(), file.size);
+    if (!bytes) co_return bytes.error();
+    file.bytes = std::move(*bytes);
     left_ -= std::min(left_, file.size);
-    return file;
+    co_return std::move(file);
   }
 
-  Result<LoadedFiles> one(const std::string& path) {
+  Task<Result<LoadedFiles>> one(std::string path) {
     LoadedFiles all;
-    all.files.push_back(TRY(take(path, "")));
-    return all;
+    std::string key;
+    Result<LoadedFile> file = co_await take(path, key);
+    if (!file) co_return file.error();
+    all.files.push_back(std::move(*file));
+    co_return std::move(all);
   }
 
-  Result<LoadedFiles> folder(const std::string& path) {
+  Task<Result<LoadedFiles>> folder(std::string path) {
     LoadedFiles all;
     all.is_many = true;
     std::error_code failed;
+    if (is_too_large(path)) co_return too_large(path);
     // Links to folders are not followed: a tree has an end.
     fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied,
                                         failed),
         end;
-    if (failed) return Error::plain(fmt::format("load {}: {}", printable(path), failed.message()));
+    if (failed)
+      co_return Error::plain(fmt::format("load {}: {}", printable(path), failed.message()));
     std::vector<std::string> found;
     size_t seen = 0;
     for (; at != end && !failed && found.size() <= 4 * bounds_.files && ++seen <= bounds_.entries;
          at.increment(failed)) {
-      if (at.depth() >= static_cast<int>(bounds_.depth)) at.disable_recursion_pending();
       std::error_code ignored;
-      if (!at->is_directory(ignored)) found.push_back(at->path().string());
+      bool is_folder = at->is_directory(ignored),
+           deep = at.depth() >= static_cast<int>(bounds_.depth);
+      if (!is_folder) found.push_back(at->path().string());
+      bool large = is_folder && !deep && is_too_large(at->path().string());
+      if (large) leave_out(all, too_large(at->path().string()).what);
+      if (deep || large) at.disable_recursion_pending();
+      if (slices_.over()) co_await slices_.turn();
     }
     std::ranges::sort(found);
-    for (const std::string& name : found) add(all, name, name.substr(path.size() + 1));
-    return finish(std::move(all), path);
+    for (const std::string& name : found) {
+      std::string key = name.substr(path.size() + 1);
+      co_await add(all, name, key);
+    }
+    co_return finish(std::move(all), path);
   }
 
-  Result<LoadedFiles> pattern(const std::string& path) {
+  Task<Result<LoadedFiles>> pattern(std::string path) {
     glob_t found{};
     ScopeExit free_it([&found] { ::globfree(&found); });
     int failed = bounded_glob(path.c_str(), bounds_.entries, found);
-    if (failed) return Error::plain(fmt::format("load {}: no such file", printable(path)));
+    if (failed) co_return Error::plain(fmt::format("load {}: no such file", printable(path)));
     LoadedFiles all;
     all.is_many = true;
     for (size_t i = 0; i < found.gl_pathc; ++i) {
-      std::string name = found.gl_pathv[i];
+      std::string name = found.gl_pathv[i], key = name.substr(name.rfind('/') + 1);
       struct stat info;
+      if (slices_.over()) co_await slices_.turn();
       if (::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
-      add(all, name, name.substr(name.rfind('/') + 1));
+      co_await add(all, name, key);
     }
-    return finish(std::move(all), path);
+    co_return finish(std::move(all), path);
   }
 
  private:
+  static Error too_large(const std::string& path) {
+    return Error::plain(fmt::format("load {}: too large a folder", printable(path)),
+                        "load files of it by name");
+  }
+  static void leave_out(LoadedFiles& all, std::string why) {
+    if (all.left_out.size() < 100) all.left_out.push_back(std::move(why));
+  }
+
   // One file of many that can't be had is left out, and told.
-  void add(LoadedFiles& all, const std::string& path, std::string key) {
-    if (all.files.size() >= bounds_.files) {
-      if (all.left_out.size() < 100) all.left_out.push_back(printable(path) + ": too many files");
-      return;
-    }
-    bool taken = std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end();
-    Result<LoadedFile> file = take(path, taken ? path : std::move(key));
+  Task<> add(LoadedFiles& all, const std::string& path, std::string key) {
+    if (slices_.over()) co_await slices_.turn();
+    if (all.files.size() >= bounds_.files)
+      co_return leave_out(all, printable(path) + ": too many files");
+    if (std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end()) key = path;
+    Result<LoadedFile> file = co_await take(path, key);
     if (file)
       all.files.push_back(std::move(*file));
-    else if (all.left_out.size() < 100)
-      all.left_out.push_back(file.error().what);
+    else
+      leave_out(all, file.error().what);
   }
 
   Result<LoadedFiles> finish(LoadedFiles all, const std::string& path) {
@@ -208,21 +270,41 @@ class Loader {
                             : all.left_out.front());
   }
 
-  Result<UniqueFd> copy(int from, uint64_t& size) const {
-    UniqueFd to{::memfd_create("caisson-load", MFD_CLOEXEC)};  // lent, as in frames.h
-    if (!to) return Error::system("make a memfd");
-    size = 0;
+  Result<off_t> copy_some(int to, int from, off_t at, off_t end) const {
+    constexpr off_t kPiece = 1 << 20;
+    if (::lseek(to, at, SEEK_SET) < 0) return Error::system("copy a file for the session");
     for (;;) {
-      ssize_t moved = ::sendfile(to.get(), from, nullptr, 16u << 20);
-      if (moved < 0 && errno == EINTR) continue;
-      if (moved < 0) return Error::system("copy a file for the session");
-      if (moved == 0) break;
-      size += static_cast<uint64_t>(moved);
-      if (size > left_) return Error::plain("a file that grows while it is loaded");
+      ssize_t moved = ::sendfile(to, from, &at, static_cast<size_t>(std::min(end - at, kPiece)));
+      if (moved >= 0) return moved;
+      if (errno != EINTR) return Error::system("copy a file for the session");
     }
-    return to;
   }
 
+  Task<Result<UniqueFd>> copy(int from, uint64_t& size) {
+    UniqueFd to{::memfd_create("caisson-load", MFD_CLOEXEC)};  // lent, as in frames.h
+    if (!to) co_return Error::system("make a memfd");
+    Extent data = next_extent(from, 0);
+    off_t at = data.begin;
+    while (data.begin < data.end) {
+      if (static_cast<uint64_t>(at) > left_)
+        co_return Error::plain("a file that grows while it is loaded");
+      Result<off_t> moved = copy_some(to.get(), from, at, data.end);
+      if (!moved) co_return moved.error();
+      at += *moved;
+      if (*moved == 0) break;  // its end, or it became shorter
+      if (at >= data.end) {
+        data = next_extent(from, at);
+        at = data.begin;
+      }
+      if (slices_.over()) co_await slices_.turn();
+    }
+    size = static_cast<uint64_t>(at);
+    if (size > left_) co_return Error::plain("a file that grows while it is loaded");
+    if (::ftruncate(to.get(), at) != 0) co_return Error::system("copy a file for the session");
+    co_return std::move(to);
+  }
+
+  Slices slices_;
   const LoadRules& rules_;
   const LoadBounds& bounds_;
   FileIdentity workspace_;
@@ -231,19 +313,19 @@ class Loader {
 
 }  // namespace
 
-Result<LoadedFiles> open_for_load(const LoadRules& rules, const std::string& path,
-                                  const std::string& workspace, const LoadBounds& bounds) {
+Task<Result<LoadedFiles>> open_for_load(Loop& loop, LoadRules rules, std::string path,
+                                        FileIdentity workspace, LoadBounds bounds) {
   if (!path.starts_with('/') || path.size() > 4000 || path.find('\0') != std::string::npos)
-    return Error::plain("load: an absolute path is wanted", "begin it with /");
-  Loader loader(rules, workspace, bounds);
+    co_return Error::plain("load: an absolute path is wanted", "begin it with /");
+  Loader loader(loop, rules, workspace, bounds);
   struct stat info;
   bool is_pattern = path.find_first_of("*?[") != std::string::npos;
-  if (is_pattern && ::lstat(path.c_str(), &info) != 0) return loader.pattern(path);
-  UniqueFd looked = TRY(loader.look_at(path, info));
-  looked.reset();
+  if (is_pattern && ::lstat(path.c_str(), &info) != 0) co_return co_await loader.pattern(path);
+  if (Result<UniqueFd> looked = loader.look_at(path, info); !looked) co_return looked.error();
   std::string plain = path;
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
-  return S_ISDIR(info.st_mode) ? loader.folder(plain) : loader.one(plain);
+  if (S_ISDIR(info.st_mode)) co_return co_await loader.folder(plain);
+  co_return co_await loader.one(plain);
 }
 
 }  // namespace caisson::session

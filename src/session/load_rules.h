@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "loop/task.h"
 
 namespace caisson::session {
 
@@ -64,9 +65,10 @@ struct LoadedFiles {
   bool is_many = false;
 };
 
-// `workspace`: the folder that the cell can write to, if any. What is named by a path through it
-// must really lie in it: a link there is the cell's word.
-Result<LoadedFiles> open_for_load(const LoadRules&, const std::string& path,
-                                  const std::string& workspace, const LoadBounds&);
+// `workspace`: the folder that the cell can write to, if any, by what it is. What is named by a path
+// through it must really lie in it: a link there is the cell's word.
+// Large files and many of them take their time: it works in slices, and others have their turn.
+Task<Result<LoadedFiles>> open_for_load(Loop&, LoadRules, std::string path, FileIdentity workspace,
+                                        LoadBounds);
 
 }  // namespace caisson::session

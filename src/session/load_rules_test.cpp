@@ -1,9 +1,32 @@
 #include "session/load_rules.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "session/slices.h"
 
 namespace caisson::session {
 namespace {
+
+Task<> load_into(Loop& loop, std::string path, LoadBounds bounds,
+                 std::optional<Result<LoadedFiles>>& to) {
+  LoadRules rules("", {});
+  FileIdentity nowhere;
+  Result<LoadedFiles> files = co_await open_for_load(loop, rules, path, nowhere, bounds);
+  to.emplace(std::move(files));
+}
+
+Result<LoadedFiles> load(const std::string& path, LoadBounds bounds) {
+  Loop loop{1};
+  std::optional<Result<LoadedFiles>> files;
+  spawn(loop, load_into(loop, path, bounds, files));
+  loop.run();
+  return std::move(*files);
+}
 
 OpenedFile file(std::string path, std::vector<FileIdentity> folders = {}) {
   return {std::move(path), {1, 1000}, std::move(folders)};
@@ -42,15 +65,78 @@ TEST(LoadRules, WhatDoesNotExistMatchesNothingByNumber) {
 }
 
 TEST(LoadRules, ThePathIsAbsolute) {
-  LoadRules rules("", {});
   for (const char* path : {"", "relative", "../x"})
-    EXPECT_FALSE(open_for_load(rules, path, "", {.bytes = 100}).ok()) << path;
+    EXPECT_FALSE(load(path, {.bytes = 100}).ok()) << path;
 }
 
 TEST(LoadRules, AFileBeyondTheBoundIsNotCopied) {
-  LoadRules rules("", {});
-  EXPECT_FALSE(open_for_load(rules, "/proc/self/exe", "", {.bytes = 100}).ok());
-  EXPECT_TRUE(open_for_load(rules, "/proc/self/exe", "", {.bytes = uint64_t{1} << 32}).ok());
+  EXPECT_FALSE(load("/proc/self/exe", {.bytes = 100}).ok());
+  EXPECT_TRUE(load("/proc/self/exe", {.bytes = uint64_t{1} << 32}).ok());
+}
+
+class Memory {
+ public:
+  Memory() : fd_(::memfd_create("load-test", MFD_CLOEXEC)) {}
+  void put(const std::string& bytes, off_t at) {
+    ASSERT_EQ(::pwrite(fd_.get(), bytes.data(), bytes.size(), at), ssize_t(bytes.size()));
+  }
+  void set_size(off_t size) { ASSERT_EQ(::ftruncate(fd_.get(), size), 0); }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_.get()); }
+
+ private:
+  UniqueFd fd_;
+};
+
+// A hole costs whoever made it nothing: copied as bytes it would fill the host's memory.
+TEST(Load, AHoleStaysAHoleAndTheBytesAroundItAreThere) {
+  Memory memory;
+  constexpr off_t kFar = 900 << 20, kSize = 1000 << 20;
+  memory.put("first", 0);
+  memory.put("second", kFar);
+  memory.set_size(kSize);
+  Result<LoadedFiles> files = load(memory.path(), {.bytes = uint64_t{1} << 30});
+  ASSERT_TRUE(files.ok()) << files.error().what;
+  ASSERT_EQ(files->files.size(), 1u);
+  EXPECT_EQ(files->files[0].size, uint64_t{kSize});
+  int copy = files->files[0].bytes.get();
+  struct stat info;
+  ASSERT_EQ(::fstat(copy, &info), 0);
+  EXPECT_EQ(info.st_size, kSize);
+  EXPECT_LT(info.st_blocks * 512, 8 << 20);
+  char text[8] = {};
+  EXPECT_EQ(::pread(copy, text, 6, 0), 6);
+  EXPECT_STREQ(text, "first");
+  EXPECT_EQ(::pread(copy, text, 6, kFar), 6);
+  EXPECT_STREQ(text, "second");
+}
+
+TEST(Load, AFileThatIsAHoleOrEmptyIsLoaded) {
+  for (off_t size : {0, 5 << 20}) {
+    Memory memory;
+    memory.set_size(size);
+    Result<LoadedFiles> files = load(memory.path(), {.bytes = 8 << 20});
+    ASSERT_TRUE(files.ok()) << files.error().what;
+    EXPECT_EQ(files->files[0].size, uint64_t(size));
+  }
+}
+
+Task<> count_turns(Loop& loop, const std::optional<Result<LoadedFiles>>& done, size_t& turns) {
+  for (; !done; ++turns) co_await boost::asio::post(loop.get_executor(), kAwait);
+}
+
+TEST(Load, OthersHaveTheirTurnWhileALargeFileIsCopied) {
+  Memory memory;
+  const std::string piece(8 << 20, 'x');
+  for (off_t i = 0; i < 16; ++i) memory.put(piece, i * off_t(piece.size()));
+  Loop loop{1};
+  std::optional<Result<LoadedFiles>> files;
+  size_t turns = 0;
+  spawn(loop, load_into(loop, memory.path(), {.bytes = uint64_t{1} << 30}, files));
+  spawn(loop, count_turns(loop, files, turns));
+  loop.run();
+  ASSERT_TRUE(files && files->ok());
+  EXPECT_EQ((*files)->files[0].size, 16 * piece.size());
+  EXPECT_GT(turns, 1u);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +10,8 @@
 
 #include "base/control.h"
 #include "base/text.h"
+#include "seccomp/filters.h"
+#include "session/branch_copy.h"
 #include "session/cell_maker.h"
 #include "session/cell_words.h"
 #include "session/rooms.h"
@@ -64,115 +68,217 @@ Result<void> make_private_folder(const std::string& path) {
   return {};
 }
 
+LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolders> folders)
+    : loop_(loop),
+      options_(std::move(options)),
+      folders_(std::move(folders)),
+      trash_(std::make_shared<Trash>(
+          loop, options_.caisson,
+          UniqueFd{folders_ ? ::fcntl(folders_->trash(), F_DUPFD_CLOEXEC, 3) : -1})),
+      dying_(std::make_shared<DyingCells>(loop)) {}
+
+LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options)
+    : LocalMaker(loop, options, StateFolders::open(options.state_folder)) {}
+
+// Before the first workspace is looked at: what a crash has left may be its files.
+void LocalMaker::sweep() {
+  if (std::exchange(swept_, true)) return;
+  sweep_rooms(*folders_, *trash_);
+  trash_->empty();
+}
+
 Result<std::shared_ptr<Hold>> LocalMaker::start_cell(CellKind kind, const SessionSpec& spec,
                                                      std::vector<UniqueFd> descriptors) {
-  // Before the first workspace is looked at: what a crash has left may be its files.
-  if (!std::exchange(swept_, true)) {
-    sweep_rooms(options_.state_folder, *trash_);
-    trash_->empty();
-  }
-  CellStart start{options_.caisson, {}, options_.environment, std::move(descriptors)};
-  if (kind == CellKind::kZygote) {
-    std::string folder = TRY(zygote_folder(zygote_key(spec)));
-    start.words = cell_words(zygote_spec(spec, folder), folder, zygote_words(spec));
-  } else {
-    SessionSpec whole = spec;
-    std::string folder = spec.workspace;
-    if (folder.empty()) {
-      std::string layers = TRY(new_layers(spec.name));
-      std::vector<std::string> words = mount_of_layers(layers);
-      whole.policy_words.insert(whole.policy_words.end(), words.begin(), words.end());
-      folder = TRY(new_workspace(spec));
-    }
-    start.words = cell_words(whole, folder, {"keeper", "3"});
-  }
+  if (!folders_) return folders_.error();
+  sweep();
+  written_.add(spec);
+  CellStart start{options_.caisson, {}, options_.environment, std::move(descriptors), {}};
+  TRY(kind == CellKind::kZygote ? prepare_zygote(spec, start) : prepare_own(spec, start));
   return std::shared_ptr<Hold>(TRY(CellProcess::start(loop_, std::move(start))));
 }
 
+Result<void> LocalMaker::prepare_own(const SessionSpec& spec, CellStart& start) {
+  SessionSpec whole = spec;
+  std::string folder = spec.workspace;
+  if (folder.empty()) {
+    UniqueFd layers = TRY(new_layers(spec.name));
+    std::vector<std::string> words = mount_of_layers(room_folder(options_, spec.name) + "/layers");
+    whole.policy_words.insert(whole.policy_words.end(), words.begin(), words.end());
+    if (!words.empty()) start.mounted.push_back({"/branches", std::move(layers)});
+    folder = workspace_folder(options_, spec.name);
+    start.mounted.push_back({"/workspace", TRY(new_workspace(spec))});
+  }
+  start.words = cell_words(whole, folder, {"keeper", "3"});
+  return {};
+}
+
+Result<void> LocalMaker::prepare_zygote(const SessionSpec& spec, CellStart& start) {
+  std::string key = zygote_key(spec);
+  ZygoteFolder folder = TRY(zygote_folder(key));
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+    return Error::system("make a zygote's socket");
+  doors_[key] = std::make_shared<ZygoteDoor>(loop_, UniqueFd{fds[0]});
+  start.descriptors.emplace_back(fds[1]);
+  std::string path = fmt::format("{}/{}", forks_folder(options_), folder.name);
+  std::vector<std::string> words = zygote_words(spec);
+  words.push_back(fmt::format("+joins={}", 2 + start.descriptors.size()));
+  start.words = cell_words(zygote_spec(spec, path), path, words);
+  if (can_have_layers(path))
+    start.mounted.push_back({"/branches", UniqueFd{::fcntl(folder.fd.get(), F_DUPFD_CLOEXEC, 3)}});
+  start.mounted.push_back({"/workspace", std::move(folder.fd)});
+  return {};
+}
+
 // Empty: what was in it was of a session that is no more.
-Result<std::string> LocalMaker::new_layers(const std::string& session) {
-  std::string room = room_folder(options_, session);
-  TRY(make_private_folder(options_.state_folder + "/rooms"));
-  TRY(trash_->take(room));
-  TRY(make_room(room));
-  return room + "/layers";
+Result<UniqueFd> LocalMaker::new_layers(const std::string& session) {
+  TRY(trash_->take(folders_->rooms(), session));
+  TRY(make_room(folders_->rooms(), session));
+  return open_folder_below(folders_->rooms(), session + "/layers");
 }
 
 // What lies there under that name is of a session that died, or that could not be cleared away: it
 // is for one that takes it up, and for no other (T60). Its last processes have the old folder,
 // which is not this one.
-Result<std::string> LocalMaker::new_workspace(const SessionSpec& spec) {
-  std::string folder = workspace_folder(options_, spec.name);
-  TRY(make_private_folder(options_.state_folder + "/workspaces"));
-  if (!spec.take_up_snapshot && control_enabled("session-old-files")) TRY(trash_->take(folder));
-  TRY(make_private_folder(folder));
-  return folder;
+Result<UniqueFd> LocalMaker::new_workspace(const SessionSpec& spec) {
+  if (!spec.take_up_snapshot && control_enabled("session-old-files"))
+    for (int place : {folders_->workspaces(), folders_->branches()})
+      TRY(trash_->take(place, spec.name));
+  return private_folder(folders_->workspaces(), spec.name);
 }
 
 // The interpreter's own modules run in a zygote before anything confines them; so it sees the rooms
 // of those who run the same ones, and of nobody else.
-Result<std::string> LocalMaker::zygote_folder(const std::string& key) {
-  std::string forks = forks_folder(options_);
-  TRY(make_private_folder(forks));
-  if (!control_enabled("session-zygote-folder")) return forks;
-  if (!claim_) claim_.emplace(TRY(ForksClaim::make(forks)));
-  std::string folder = fmt::format("{}/{}-{}", forks, claim_->prefix(), key);
-  TRY(make_private_folder(folder));
-  return folder;
+Result<LocalMaker::ZygoteFolder> LocalMaker::zygote_folder(const std::string& key) {
+  if (!control_enabled("session-zygote-folder"))
+    return ZygoteFolder{".", TRY(open_folder_below(folders_->forks(), "."))};
+  if (!claim_) claim_.emplace(TRY(ForksClaim::make(folders_->forks())));
+  std::string name = fmt::format("{}-{}", claim_->prefix(), key);
+  return ZygoteFolder{name, TRY(private_folder(folders_->forks(), name))};
 }
 
-Result<ForkPlace> LocalMaker::make_fork_now(const ForkLimits& limits, const std::string& zygote) {
-  std::string folder = TRY(zygote_folder(zygote));
-  std::shared_ptr<ForkedCell> cell = TRY(ForkedCell::make(limits));
-  std::string path = fmt::format("{}/{}", folder, TRY(random_name()));
-  cell->own_workspace(path, trash_);
-  TRY(make_room(path));
-  return ForkPlace{cell, TRY(cell->join_fds()), path.substr(forks_folder(options_).size() + 1)};
+// The filter of every program in a cell, as bytes for the fork. It goes by the door too: who orders
+// a fork is not to choose what binds it.
+static Result<UniqueFd> standard_filter() {
+  auto filter = filter_for(FilterName::kStandard, false);
+  return sealed_memfd("caisson-filter", {reinterpret_cast<const char*>(filter.data()),
+                                         filter.size() * sizeof filter[0]});
 }
+
+// The descriptors that let a process join the fork's cgroup go to its zygote and to nobody else.
+// The kernel asks for the rights of who has opened them (cgroups(7)): whoever has one can put any
+// process of ours into a cgroup whose end is death.
+Result<ForkPlace> LocalMaker::make_fork_now(const ForkLimits& limits, const std::string& zygote) {
+  if (!folders_) return folders_.error();
+  auto door = doors_.find(zygote);
+  if (door == doors_.end()) return Error::plain("there is no such zygote");
+  ZygoteFolder folder = TRY(zygote_folder(zygote));
+  std::shared_ptr<ForkedCell> cell = TRY(ForkedCell::make(limits, dying_));
+  std::string room = TRY(random_name()), path = fmt::format("{}/{}", folder.name, room);
+  Result<void> made = make_room(folder.fd.get(), room);
+  cell->own_workspace(std::move(folder.fd), room, trash_);
+  TRY(std::move(made));
+  std::vector<UniqueFd> ways;
+  ways.push_back(TRY(standard_filter()));
+  for (UniqueFd& join : TRY(cell->join_fds())) ways.push_back(std::move(join));
+  TRY(door->second->let_in(room, std::move(ways)));
+  return ForkPlace{cell, std::move(path)};
+}
+
+bool LocalMaker::is_written_now(const std::string& python) const {
+  if (written_.empty() || !control_enabled("session-python")) return false;
+  std::string_view path;
+  if (const char* ours = ::getenv("PATH")) path = ours;
+  for (std::string_view one : options_.environment)
+    if (one.starts_with("PATH=")) path = one.substr(5);
+  return written_.touch(python_folders(python, path));
+}
+
+Task<bool> LocalMaker::is_written(std::string python) { co_return is_written_now(python); }
 
 Task<Result<ForkPlace>> LocalMaker::make_fork(ForkLimits limits, std::string zygote) {
   co_return make_fork_now(limits, zygote);
 }
 
-Result<LoadedFiles> LocalMaker::load_now(const std::string& path, const std::string& workspace,
-                                         uint64_t most_bytes) {
-  // Made anew each time: a folder of keys that came to be since is one, too.
-  LoadRules rules(options_.home, options_.deny_load);
-  rules.deny_own(options_.state_folder);
-  // Beside it lies what other programs of ours keep, with the token of the API.
-  std::string beside = options_.state_folder.substr(0, options_.state_folder.rfind('/'));
-  if (beside.ends_with("/caisson")) rules.deny_own(std::move(beside));
-  LoadBounds bounds{.bytes = most_bytes};
-  return open_for_load(rules, path, workspace, bounds);
+// A folder in the state folder is a cell's to fill: it is looked at without following anything, and
+// what is no workspace by its place is none. One that was given is the user's.
+FileIdentity LocalMaker::workspace_identity(const std::string& path) const {
+  struct stat info;
+  if (folders_ && path.starts_with(folders_->path() + "/")) {
+    Result<UniqueFd> opened = folders_->open_workspace(path, false);
+    if (!opened || ::fstat(opened->get(), &info) != 0) return {};
+  } else if (path.empty() || ::stat(path.c_str(), &info) != 0) {
+    return {};
+  }
+  return {info.st_dev, info.st_ino};
 }
 
 Task<Result<LoadedFiles>> LocalMaker::load(std::string path, std::string workspace,
                                            uint64_t most_bytes) {
-  co_return load_now(path, workspace, most_bytes);
+  // Made anew each time: a folder of keys that came to be since is one, too.
+  LoadRules rules(options_.home, options_.deny_load);
+  rules.deny_own(options_.state_folder);
+  // Beside it lies what other programs of ours keep, with the token of the API. The MCP sessions of
+  // that have a folder in its own.
+  std::string above = options_.state_folder.substr(0, options_.state_folder.rfind('/'));
+  if (above.ends_with("/caisson/serve")) above.resize(above.rfind('/'));
+  if (above.ends_with("/caisson")) rules.deny_own(std::move(above));
+  LoadBounds bounds{.bytes = most_bytes};
+  co_return co_await open_for_load(loop_, std::move(rules), std::move(path),
+                                   workspace_identity(workspace), bounds);
 }
 
 Result<void> LocalMaker::note_session(const std::string& room, const std::string& session,
                                       bool is_branch) {
-  return session::note_session(room, session, is_branch ? "layers/" + session : "files");
+  if (!folders_) return folders_.error();
+  UniqueFd opened = TRY(folders_->open_room(room));
+  return session::note_session(opened.get(), session, is_branch ? "layers/" + session : "files");
 }
 
 void LocalMaker::keep_workspace(const std::string& room, const std::string& session,
                                 bool is_branch) {
+  if (!folders_) return;
+  Result<UniqueFd> opened = folders_->open_room(room);
   std::string below = is_branch ? "layers/" + session : "files";
-  (void)session::keep_workspace(options_.state_folder, session, room, below, *trash_);
+  if (opened) (void)session::keep_workspace(*folders_, session, opened->get(), below, *trash_);
 }
 
-Result<bool> LocalMaker::take_up_now(const std::string& room, const std::string& session) {
-  return session::take_up_workspace(options_.state_folder, session, room + "/files");
-}
-
+// A room of a fork has a folder for files. A cell of its own has its workspace elsewhere, where
+// what is no branch's lies already.
 Task<Result<bool>> LocalMaker::take_up_workspace(std::string room, std::string session) {
-  co_return take_up_now(room, session);
+  if (!folders_) co_return folders_.error();
+  sweep();
+  bool is_own = room == room_folder(options_, session);
+  Result<UniqueFd> kept = open_folder_below(folders_->branches(), session);
+  if (!kept && is_own) co_return false;
+  Result<UniqueFd> opened =
+      is_own ? open_folder_below(folders_->rooms(), ".") : folders_->open_room(room);
+  if (!opened) co_return opened.error();
+  if (!kept) co_return session::take_up_workspace(*folders_, session, opened->get());
+  if (!control_enabled("session-branch-copy") && !is_own)  // moved, as what is no branch's
+    co_return ::renameat(folders_->branches(), session.c_str(), opened->get(), "files") == 0;
+  Result<void> cleared;
+  if (is_own) cleared = trash_->take(folders_->workspaces(), session);
+  if (!cleared) co_return cleared.error();
+  Result<UniqueFd> into = is_own ? private_folder(folders_->workspaces(), session)
+                                 : open_folder_below(opened->get(), "files");
+  if (!into) co_return into.error();
+  Result<void> copied = co_await copy_branch(loop_, kept->get(), into->get());
+  // What could not be copied stays where it is, for a person to look at.
+  if (!copied) co_return copied.error();
+  (void)trash_->take(folders_->branches(), session);
+  co_return true;
+}
+
+Task<Result<void>> LocalMaker::drop_and_tell(std::string session) {
+  co_return drop_workspace(session);
 }
 
 Result<void> LocalMaker::drop_workspace(const std::string& session) {
-  Result<void> layers = trash_->take(room_folder(options_, session));
-  TRY(trash_->take(workspace_folder(options_, session)));
+  if (!folders_) return folders_.error();
+  Result<void> layers = trash_->take(folders_->rooms(), session);
+  TRY(trash_->take(folders_->branches(), session));
+  TRY(trash_->take(folders_->workspaces(), session));
   return layers;
 }
 

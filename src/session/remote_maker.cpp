@@ -3,12 +3,15 @@
 #include <poll.h>
 
 #include "base/text.h"
+#include "session/frames.h"
+#include "session/launch_spec.h"
 
 namespace caisson::session {
 
 namespace {
 
 constexpr size_t kMostFiles = 2000, kMostLeftOut = 200;
+constexpr size_t kMostPath = 4000;
 constexpr int kLastWordsMs = 100;
 
 Error no_launcher() {
@@ -57,32 +60,18 @@ Task<> RemoteHold::ended(std::chrono::milliseconds patience) {
   if (!came) std::erase(waiting_, &event);
 }
 
-RemoteMaker::RemoteMaker(Loop& loop, SessionSpec spec, std::string state_folder, UniqueFd socket)
-    : loop_(loop),
-      spec_(std::move(spec)),
-      state_folder_(std::move(state_folder)),
-      socket_(loop.get_executor()) {
+RemoteMaker::RemoteMaker(Loop& loop, std::string state_folder, UniqueFd socket)
+    : loop_(loop), state_folder_(std::move(state_folder)), socket_(loop.get_executor()) {
   boost::system::error_code failed;
   socket_.assign(socket.get(), failed);
   if (!failed) socket.release();
 }
 
-std::shared_ptr<RemoteMaker> RemoteMaker::make(Loop& loop, SessionSpec spec,
-                                               std::string state_folder, UniqueFd socket) {
-  auto maker = std::make_shared<RemoteMaker>(loop, std::move(spec), std::move(state_folder),
-                                             std::move(socket));
+std::shared_ptr<RemoteMaker> RemoteMaker::make(Loop& loop, std::string state_folder,
+                                               UniqueFd socket) {
+  auto maker = std::make_shared<RemoteMaker>(loop, std::move(state_folder), std::move(socket));
   maker->wait_readable();
   return maker;
-}
-
-// The launcher has one policy. A session that was to have another must not get that one instead.
-Result<void> RemoteMaker::check(const SessionSpec& spec) const {
-  bool same = spec.python == spec_.python && spec.workspace == spec_.workspace &&
-              spec.policy_words == spec_.policy_words && spec.preload == spec_.preload &&
-              spec.memory_bytes == spec_.memory_bytes && spec.cpu_millis == spec_.cpu_millis &&
-              spec.pids == spec_.pids && spec.ipython == spec_.ipython;
-  if (same) return {};
-  return Error::plain("a session with a policy that its launcher doesn't know");
 }
 
 std::shared_ptr<RemoteHold> RemoteMaker::hold(uint32_t id) {
@@ -95,13 +84,12 @@ std::shared_ptr<RemoteHold> RemoteMaker::hold(uint32_t id) {
 Result<std::shared_ptr<Hold>> RemoteMaker::start_cell(CellKind kind, const SessionSpec& spec,
                                                       std::vector<UniqueFd> descriptors) {
   if (!socket_.is_open()) return no_launcher();
-  TRY(check(spec));
   bool own = kind == CellKind::kOwn;
   LaunchPacket order{.word = own ? LaunchWord::kStartOwn : LaunchWord::kStartZygote,
                      .id = ++last_id_};
-  if (own) order.texts.push_back(spec.name);
-  order.number = spec.take_up_snapshot;  // then its workspace is kept, too
-  order.descriptors = std::move(descriptors);
+  order.descriptors.push_back(std::move(descriptors.at(0)));  // the kernel is the launcher's own
+  TRY(put_spec(order, spec));
+  gave_folders_ = gave_folders_ || !spec.workspace.empty() || !spec.policy_words.empty();
   std::shared_ptr<RemoteHold> made = hold(order.id);
   send(std::move(order));
   return std::shared_ptr<Hold>(made);
@@ -117,12 +105,11 @@ Task<void> RemoteMaker::ask(LaunchPacket packet, std::shared_ptr<Question> quest
   self->questions_.erase(id);
 }
 
-// The launcher has one spec, and so one zygote.
-Task<Result<ForkPlace>> RemoteMaker::make_fork(ForkLimits limits, std::string) {
+Task<Result<ForkPlace>> RemoteMaker::make_fork(ForkLimits limits, std::string zygote) {
   if (!socket_.is_open()) co_return no_launcher();
-  if (limits != ForkLimits{spec_.memory_bytes, spec_.cpu_millis, spec_.pids})
-    co_return Error::plain("a fork with limits that its launcher doesn't know");
   LaunchPacket order{.word = LaunchWord::kMakeFork, .id = ++last_id_};
+  order.texts.push_back(std::move(zygote));
+  order.texts.push_back(encode_limits(limits));
   // Ours from the start: a fork that nobody waits for any more is ended.
   std::shared_ptr<RemoteHold> made = hold(order.id);
   made->ask_for_its_end();
@@ -135,14 +122,15 @@ Task<Result<ForkPlace>> RemoteMaker::make_fork(ForkLimits limits, std::string) {
     claim_ = std::move(answer.descriptors.back());
     answer.descriptors.pop_back();
   }
-  co_return ForkPlace{made, std::move(answer.descriptors), std::move(answer.texts[0])};
+  co_return ForkPlace{made, std::move(answer.texts[0])};
 }
 
-Task<Result<LoadedFiles>> RemoteMaker::load(std::string path, std::string workspace, uint64_t) {
+Task<Result<LoadedFiles>> RemoteMaker::load(std::string path, std::string workspace,
+                                            uint64_t most_bytes) {
   if (!socket_.is_open()) co_return no_launcher();
-  if (path.size() > 4000 || workspace.size() > 4000)
+  if (path.size() > kMostPath || workspace.size() > kMostPath)
     co_return Error::plain("load: a path that is too long");
-  LaunchPacket order{.word = LaunchWord::kLoad, .id = ++last_id_};
+  LaunchPacket order{.word = LaunchWord::kLoad, .id = ++last_id_, .number = most_bytes};
   order.texts.push_back(std::move(path));
   order.texts.push_back(std::move(workspace));
   auto question = std::make_shared<Question>(loop_);
@@ -158,6 +146,53 @@ Result<void> RemoteMaker::drop_workspace(const std::string& session) {
   order.texts.push_back(session);
   send(std::move(order));
   return {};
+}
+
+Task<Result<void>> RemoteMaker::drop_and_tell(std::string session) {
+  if (!socket_.is_open()) co_return no_launcher();
+  LaunchPacket order{.word = LaunchWord::kDropWorkspace, .id = ++last_id_};
+  order.texts.push_back(std::move(session));
+  auto question = std::make_shared<Question>(loop_);
+  co_await ask(std::move(order), question);
+  if (question->answer.word == LaunchWord::kFailed) co_return failure(question->answer);
+  if (question->answer.word != LaunchWord::kDone) co_return no_launcher();
+  co_return Result<void>();
+}
+
+// No session was given a folder to write: then it need not be asked for, before every session.
+Task<bool> RemoteMaker::is_written(std::string python) {
+  if (!gave_folders_ || !socket_.is_open()) co_return false;
+  if (python.size() > kMostPath) co_return true;
+  LaunchPacket order{.word = LaunchWord::kIsWritten, .id = ++last_id_};
+  order.texts.push_back(std::move(python));
+  auto question = std::make_shared<Question>(loop_);
+  co_await ask(std::move(order), question);
+  co_return question->answer.word != LaunchWord::kDone || question->answer.number != 0;
+}
+
+Task<Result<FileAnswer>> RemoteMaker::work_on_file(FileOrder work) {
+  if (!socket_.is_open()) co_return no_launcher();
+  if (work.folder.size() > kMostPath || work.path.size() > kMostPath)
+    co_return Error::from_errno("find a file of the workspace", ENAMETOOLONG);
+  LaunchPacket order{.word = LaunchWord::kFileWork, .id = ++last_id_};
+  order.number = static_cast<uint64_t>(work.deed);
+  order.texts.push_back(std::move(work.folder));
+  order.texts.push_back(std::move(work.path));
+  if (work.deed == FileDeed::kWrite) {
+    Result<UniqueFd> bytes = sealed_memfd("caisson-file", work.bytes);
+    if (!bytes) co_return bytes.error();
+    order.descriptors.push_back(std::move(*bytes));
+  }
+  auto question = std::make_shared<Question>(loop_);
+  co_await ask(std::move(order), question);
+  LaunchPacket& answer = question->answer;
+  if (answer.word == LaunchWord::kFailed) co_return failure(answer);
+  if (answer.word != LaunchWord::kFileDone || answer.descriptors.size() != 1)
+    co_return no_launcher();
+  ForeignFd memory(answer.descriptors[0].release());
+  Result<std::string> bytes = read_sealed(memory, kMostFileBytes);
+  if (!bytes) co_return bytes.error();
+  co_return FileAnswer{answer.number != 0, std::move(*bytes)};
 }
 
 // The launcher knows where the state folder is; it is told what lies in it.
@@ -250,6 +285,10 @@ void RemoteMaker::take(LaunchPacket packet) {
   std::shared_ptr<RemoteHold> hold = found == holds_.end() ? nullptr : found->second.lock();
   if (!hold) return;
   if (packet.word == LaunchWord::kLives) return hold->heard();
+  if (packet.word == LaunchWord::kRefusals) {
+    if (packet.descriptors.size() == 1) hold->heard_of_refusals(std::move(packet.descriptors[0]));
+    return;
+  }
   // "caisson: WHAT\nhint: HINT", as `caisson exec` says why there is no cell.
   std::string words;
   if (!packet.texts.empty()) words = packet.texts[0];

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "session/cell_maker.h"
+#include "session/file_work.h"
 #include "session/launch_wire.h"
 
 namespace caisson::session {
@@ -26,6 +27,8 @@ class RemoteHold final : public Hold {
   void ask_for_its_end() { is_silent_ = true; }
   void heard_of_end(std::string words);
   void heard();  // it lives
+  void heard_of_refusals(UniqueFd pipe) { refusals_ = RefusalPipe(std::move(pipe)); }
+  std::vector<Refusal> take_refusals() override { return refusals_.take(); }
 
  private:
   Loop& loop_;
@@ -34,14 +37,14 @@ class RemoteHold final : public Hold {
   bool alive_ = true, is_silent_ = false;
   std::string words_;
   std::vector<Event*> waiting_;
+  RefusalPipe refusals_;
 };
 
 class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<RemoteMaker> {
  public:
-  // `spec` and `state_folder`: those that the launcher was made with.
-  static std::shared_ptr<RemoteMaker> make(Loop&, SessionSpec spec, std::string state_folder,
-                                           UniqueFd socket);
-  RemoteMaker(Loop&, SessionSpec spec, std::string state_folder, UniqueFd socket);
+  // `state_folder`: that which the launcher was made with.
+  static std::shared_ptr<RemoteMaker> make(Loop&, std::string state_folder, UniqueFd socket);
+  RemoteMaker(Loop&, std::string state_folder, UniqueFd socket);
 
   Result<std::shared_ptr<Hold>> start_cell(CellKind, const SessionSpec&,
                                            std::vector<UniqueFd> descriptors) override;
@@ -49,10 +52,14 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
   Task<Result<LoadedFiles>> load(std::string path, std::string workspace,
                                  uint64_t most_bytes) override;
   Result<void> drop_workspace(const std::string& session) override;
+  Task<Result<void>> drop_and_tell(std::string session) override;
+  Task<bool> is_written(std::string python) override;
   Result<void> note_session(const std::string& room, const std::string& session,
                             bool is_branch) override;
   void keep_workspace(const std::string& room, const std::string& session, bool is_branch) override;
   Task<Result<bool>> take_up_workspace(std::string room, std::string session) override;
+
+  Task<Result<FileAnswer>> work_on_file(FileOrder order);
 
   void send(LaunchPacket packet);
   // The server is about to end: the launcher clears all away.
@@ -67,7 +74,6 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
     LoadedFiles files;
   };
   Task<void> ask(LaunchPacket packet, std::shared_ptr<Question> question);
-  Result<void> check(const SessionSpec&) const;
   std::shared_ptr<RemoteHold> hold(uint32_t id);
   LaunchPacket room_order(LaunchWord, const std::string& room, const std::string& session) const;
   void wait_readable();
@@ -83,12 +89,12 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
     std::vector<UniqueFd> descriptors;
   };
   Loop& loop_;
-  SessionSpec spec_;
   std::string state_folder_;
   LoopDescriptor socket_;
   std::deque<Outgoing> outgoing_;
   bool waiting_to_write_ = false;
   uint32_t last_id_ = 0;
+  bool gave_folders_ = false;  // to a session, so that it may have some to write
   UniqueFd claim_;  // of the folder of forks: ours, since what we made is somebody's while we live
   std::map<uint32_t, std::weak_ptr<RemoteHold>> holds_;
   std::map<uint32_t, std::shared_ptr<Question>> questions_;

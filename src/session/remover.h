@@ -11,7 +11,7 @@
 
 namespace caisson::session {
 
-// What may be spent; to give back a file's blocks takes time as well.
+// What may be spent; to give back a file's blocks takes time as well, and to read a folder's more.
 struct Effort {
   size_t entries = SIZE_MAX;
   uint64_t bytes = UINT64_MAX;
@@ -29,6 +29,7 @@ class Remover {
   bool remove_at(int folder, const char* name, int depth);
   bool remove_inside(int folder, int depth);
   bool move_up(int folder, const char* name);
+  bool spend(uint64_t bytes);
 
   int trash_;
   Effort left_;

@@ -70,6 +70,21 @@ TEST_F(Trashed, LargeFilesAreLeftToTheProcess) {
   EXPECT_TRUE(fs::exists(in("x/large")));
 }
 
+// A folder that had a million names is as long as ever when they are gone, and it takes a second to
+// find out that it is empty: what counts is its size, and not what is in it.
+TEST_F(Trashed, LargeFoldersAreLeftToTheProcess) {
+  fs::create_directories(in("x"));
+  make_file(in("x/" + std::string(200, 'n')));
+  struct stat info;
+  ASSERT_EQ(::stat(in("x").c_str(), &info), 0);
+  ASSERT_GT(info.st_size, 0);
+  Remover remover(trash_.get(), {.bytes = static_cast<uint64_t>(info.st_size) - 1});
+  EXPECT_FALSE(remover.remove("x"));
+  EXPECT_EQ(remover.removed(), 0u);  // it was not even opened
+  EXPECT_TRUE(empty_trash(trash_.get()));
+  EXPECT_TRUE(is_empty());
+}
+
 TEST_F(Trashed, WhatIsLockedIsUnlocked) {
   fs::create_directories(in("x/a"));
   make_file(in("x/a/f"));

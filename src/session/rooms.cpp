@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "session/cell_maker.h"
 #include "session/cell_words.h"
+#include "session/remover.h"
 
 namespace caisson::session {
 
@@ -29,18 +30,13 @@ constexpr std::string_view kLockEnd = ".lock";
 constexpr size_t kPrefix = 16;  // hexadecimal digits, of the process; the rest is of the fork
 constexpr size_t kMostMoved = 100'000, kLargestNotes = 1 << 20;
 
-Result<UniqueFd> open_folder(int at, const char* path) {
-  UniqueFd fd(::openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return Error::system("open " + printable(path));
-  return fd;
-}
-
-std::vector<std::string> names_in(const UniqueFd& folder) {
+std::vector<std::string> names_in(int folder) {
   std::vector<std::string> names;
-  DIR* stream = ::fdopendir(::fcntl(folder.get(), F_DUPFD_CLOEXEC, 3));
+  Result<UniqueFd> listed = readable(folder);
+  DIR* stream = listed ? ::fdopendir(listed->get()) : nullptr;
   if (!stream) return names;
+  listed->release();
   ScopeExit close([&] { ::closedir(stream); });
-  ::rewinddir(stream);
   while (const dirent* entry = ::readdir(stream)) {
     std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
@@ -49,10 +45,8 @@ std::vector<std::string> names_in(const UniqueFd& folder) {
   return names;
 }
 
-std::string workspaces_of(const std::string& state_folder) { return state_folder + "/workspaces"; }
-
-std::string read_notes(const std::string& room) {
-  UniqueFd fd(::open((room + "/sessions").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+std::string read_notes(int room) {
+  UniqueFd fd(::openat(room, "sessions", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::string text;
   char piece[4096];
   for (ssize_t got; fd && text.size() < kLargestNotes;) {
@@ -64,125 +58,133 @@ std::string read_notes(const std::string& room) {
 }
 
 // Every session that is noted in it; the folder goes then.
-void keep_room(const std::string& state_folder, const std::string& room, Trash& trash) {
-  std::string notes = read_notes(room);
+void keep_room(const StateFolders& folders, int parent, const std::string& name, Trash& trash) {
+  std::string notes;
+  Result<UniqueFd> room = open_folder_below(parent, name);
+  if (room) notes = read_notes(room->get());
   for (std::string_view line : split(notes, '\n')) {
     size_t space = line.find(' ');
     if (space == std::string_view::npos) continue;
-    std::string name(line.substr(0, space)), below(line.substr(space + 1));
-    bool known = below == "files" || below == "layers/" + name;
-    if (known && check_name(name).ok())
-      (void)keep_workspace(state_folder, name, room, below, trash);  // it may have ended before
+    std::string session(line.substr(0, space)), below(line.substr(space + 1));
+    bool known = below == "files" || below == "layers/" + session;
+    if (known && check_name(session).ok())
+      (void)keep_workspace(folders, session, room->get(), below,
+                           trash);  // it may have ended before
   }
-  (void)trash.take(room);
+  (void)trash.take(parent, name);
 }
 
 // A zygote's folder, of many rooms. Its name has a dash; that of a room has none.
-void keep_rooms(const std::string& state_folder, const std::string& folder, Trash& trash) {
-  if (Result<UniqueFd> opened = open_folder(AT_FDCWD, folder.c_str()))
-    for (const std::string& room : names_in(*opened))
-      keep_room(state_folder, fmt::format("{}/{}", folder, room), trash);
-  (void)trash.take(folder);
+void keep_rooms(const StateFolders& folders, const std::string& name, Trash& trash) {
+  if (Result<UniqueFd> opened = open_folder_below(folders.forks(), name))
+    for (const std::string& room : names_in(opened->get()))
+      keep_room(folders, opened->get(), room, trash);
+  (void)trash.take(folders.forks(), name);
 }
 
 // The prefixes of processes that live. Locks of those that don't are removed.
-std::set<std::string> living(const std::string& forks, const std::vector<std::string>& names) {
+std::set<std::string> living(int forks, const std::vector<std::string>& names) {
   std::set<std::string> prefixes;
   for (const std::string& name : names) {
     if (!name.ends_with(kLockEnd)) continue;
-    std::string path = fmt::format("{}/{}", forks, name);
-    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    UniqueFd fd(::openat(forks, name.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (fd && (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 || !control_enabled("session-room-lock")))
-      ::unlink(path.c_str());
+      ::unlinkat(forks, name.c_str(), 0);
     else
       prefixes.insert(name.substr(0, name.size() - kLockEnd.size()));
   }
   return prefixes;
 }
 
+bool is_folder(int at, const std::string& name) {
+  struct stat info;
+  return ::fstatat(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+}
+
 }  // namespace
 
-Result<ForksClaim> ForksClaim::make(const std::string& forks_folder) {
+Result<ForksClaim> ForksClaim::make(int forks) {
   unsigned char raw[kPrefix / 2];
   if (::getrandom(raw, sizeof raw, 0) != sizeof raw) return Error::system("get random bytes");
-  std::string prefix = hex(raw), draft = fmt::format("{}/{}.new", forks_folder, prefix);
-  std::string path = fmt::format("{}/{}{}", forks_folder, prefix, kLockEnd);
-  UniqueFd fd(::open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return Error::system("make " + draft);
+  std::string prefix = hex(raw), draft = prefix + ".new", name = prefix + std::string(kLockEnd);
+  UniqueFd own{::fcntl(forks, F_DUPFD_CLOEXEC, 3)};
+  if (!own) return Error::system("duplicate the folder of forks");
+  UniqueFd fd(
+      ::openat(forks, draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd) return Error::system("make forks/" + draft);
   // Locked before it has the name that others look for: they would take it for a dead one's.
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return Error::system("lock " + draft);
-  if (::rename(draft.c_str(), path.c_str()) != 0) return Error::system("make " + path);
-  return ForksClaim(std::move(fd), std::move(path), std::move(prefix));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return Error::system("lock forks/" + draft);
+  if (::renameat(forks, draft.c_str(), forks, name.c_str()) != 0)
+    return Error::system("make forks/" + name);
+  return ForksClaim(std::move(fd), std::move(own), std::move(prefix));
 }
 
 ForksClaim::~ForksClaim() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (forks_) ::unlinkat(forks_.get(), (prefix_ + std::string(kLockEnd)).c_str(), 0);
 }
 
-Result<void> make_room(const std::string& room) {
-  for (const std::string& path : {room, room + "/files", room + "/layers"})
-    if (::mkdir(path.c_str(), 0700) != 0) return Error::system("make " + path);
+Result<void> make_room(int parent, const std::string& name) {
+  if (::mkdirat(parent, name.c_str(), 0700) != 0) return Error::system("make the room " + name);
+  UniqueFd room = TRY(open_folder_below(parent, name));
+  for (const char* part : {"files", "layers"})
+    if (::mkdirat(room.get(), part, 0700) != 0)
+      return Error::system(fmt::format("make {} of the room {}", part, name));
   return {};
 }
 
-Result<void> note_session(const std::string& room, std::string_view name, std::string_view below) {
-  std::string path = room + "/sessions";
-  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+Result<void> note_session(int room, std::string_view name, std::string_view below) {
+  UniqueFd fd(
+      ::openat(room, "sessions", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
   std::string line = fmt::format("{} {}\n", name, below);
   if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
-    return Error::system("write " + path);
+    return Error::system("note a session in its room");
   return {};
 }
 
-Result<void> keep_workspace(const std::string& state_folder, const std::string& name,
-                            const std::string& room, const std::string& below, Trash& trash) {
-  std::string kept = workspaces_of(state_folder);
-  TRY(make_private_folder(kept));
-  kept += "/" + name;
-  std::string from = fmt::format("{}/{}", room, below);
-  struct stat info;
+Result<void> keep_workspace(const StateFolders& folders, const std::string& name, int room,
+                            const std::string& below, Trash& trash) {
+  bool is_branch = below != "files";
+  UniqueFd parent = TRY(open_folder_below(room, is_branch ? "layers" : "."));
+  const std::string from = is_branch ? name : below;
+  int to = is_branch ? folders.branches() : folders.workspaces();
   bool looks = control_enabled("session-room-links");
-  if (::lstat(from.c_str(), &info) != 0 || (looks && !S_ISDIR(info.st_mode)))
-    return Error::plain(fmt::format("session {}: its files are gone", name));
-  TRY(trash.take(kept));
-  if (::rename(from.c_str(), kept.c_str()) != 0) return Error::system("keep " + from);
+  Error gone = Error::plain(fmt::format("session {}: its files are gone", name));
+  if (looks && !is_folder(parent.get(), from)) return gone;
+  for (int place : {folders.branches(), folders.workspaces()}) TRY(trash.take(place, name));
+  if (::renameat2(parent.get(), from.c_str(), to, name.c_str(), RENAME_NOREPLACE) != 0)
+    return Error::system("keep the files of " + name);
   if (!looks) return {};
   // A cell could put a link in its place while we looked; in here it can't.
-  if (::lstat(kept.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
-      ::chmod(kept.c_str(), 0700) == 0)
-    return {};
-  ::unlink(kept.c_str());
-  return Error::plain(fmt::format("session {}: its files are gone", name));
+  Result<UniqueFd> kept = open_folder_below(to, name);
+  if (kept && ::chmod(fmt::format("/proc/self/fd/{}", kept->get()).c_str(), 0700) == 0) return {};
+  ::unlinkat(to, name.c_str(), 0);
+  return gone;
 }
 
-Result<bool> take_up_workspace(const std::string& state_folder, const std::string& name,
-                               const std::string& into) {
-  std::string kept = fmt::format("{}/{}", workspaces_of(state_folder), name);
-  Result<UniqueFd> from = open_folder(AT_FDCWD, kept.c_str());
-  if (!from) return false;
-  UniqueFd to = TRY(open_folder(AT_FDCWD, into.c_str()));
-  for (const std::string& entry : names_in(*from))
-    if (::renameat2(from->get(), entry.c_str(), to.get(), entry.c_str(), RENAME_NOREPLACE) != 0)
-      return Error::system(fmt::format("take up {}/{}", kept, printable(entry)));
-  if (::rmdir(kept.c_str()) != 0) return Error::system("remove " + kept);
-  return true;
+Result<bool> take_up_workspace(const StateFolders& folders, const std::string& name, int room) {
+  if (!is_folder(folders.workspaces(), name)) return false;
+  // Onto the empty folder that the room has: rename(2) takes it away.
+  auto move = [&] { return ::renameat(folders.workspaces(), name.c_str(), room, "files") == 0; };
+  if (move()) return true;
+  if (errno == EACCES && open_for_removal(folders.workspaces(), name.c_str()) && move())
+    return true;  // one that its owner may not write to
+  return Error::system("take up workspaces/" + name);
 }
 
-size_t sweep_rooms(const std::string& state_folder, Trash& trash) {
-  std::string forks = state_folder + "/forks";
-  Result<UniqueFd> folder = open_folder(AT_FDCWD, forks.c_str());
+size_t sweep_rooms(const StateFolders& folders, Trash& trash) {
+  int forks = folders.forks();
+  Result<UniqueFd> folder = readable(forks);
   // One of us at a time; the other does what there is to do.
   if (!folder || ::flock(folder->get(), LOCK_EX | LOCK_NB) != 0) return 0;
-  std::vector<std::string> names = names_in(*folder);
+  std::vector<std::string> names = names_in(forks);
   // The locks are read after the folders: one that came meanwhile isn't among the names.
-  std::set<std::string> alive = living(forks, names_in(*folder));
+  std::set<std::string> alive = living(forks, names_in(forks));
   size_t swept = 0;
   for (const std::string& name : names) {
     if (name.ends_with(kLockEnd) || name.ends_with(".new")) continue;
     if (alive.contains(name.substr(0, kPrefix))) continue;
-    std::string path = fmt::format("{}/{}", forks, name);
-    name.find('-') == std::string::npos ? keep_room(state_folder, path, trash)
-                                        : keep_rooms(state_folder, path, trash);
+    name.find('-') == std::string::npos ? keep_room(folders, forks, name, trash)
+                                        : keep_rooms(folders, name, trash);
     ++swept;
   }
   return swept;

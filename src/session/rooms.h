@@ -5,7 +5,7 @@
 // whose folders are nobody's. What is to be taken up again waits in `workspaces/NAME`.
 //
 // The inside of `files` and `layers` is the cell's to change: here entries of it are moved and
-// removed by name, below a descriptor, and never followed.
+// removed by name, below a descriptor (state_folders.h), and never followed.
 #pragma once
 
 #include <string>
@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "session/state_folders.h"
 #include "session/trash.h"
 
 namespace caisson::session {
@@ -26,7 +27,7 @@ inline bool can_have_layers(std::string_view folder) {
 // latest.
 class ForksClaim {
  public:
-  static Result<ForksClaim> make(const std::string& forks_folder);
+  static Result<ForksClaim> make(int forks);
   ForksClaim(ForksClaim&&) = default;
   ForksClaim& operator=(ForksClaim&&) = delete;
   ~ForksClaim();
@@ -35,27 +36,29 @@ class ForksClaim {
   UniqueFd hand_over() { return std::move(lock_); }
 
  private:
-  ForksClaim(UniqueFd lock, std::string path, std::string prefix)
-      : lock_(std::move(lock)), path_(std::move(path)), prefix_(std::move(prefix)) {}
-  UniqueFd lock_;
-  std::string path_, prefix_;
+  ForksClaim(UniqueFd lock, UniqueFd forks, std::string prefix)
+      : lock_(std::move(lock)), forks_(std::move(forks)), prefix_(std::move(prefix)) {}
+  UniqueFd lock_, forks_;
+  std::string prefix_;
 };
 
 // With `files` and `layers` in it.
-Result<void> make_room(const std::string& room);
+Result<void> make_room(int parent, const std::string& name);
 // Notes, in the room, that a session has its files at `below` there: "files" or "layers/NAME". What
 // isn't noted by us is nobody's: a cell makes folders of any name in its layers.
-Result<void> note_session(const std::string& room, std::string_view name, std::string_view below);
+Result<void> note_session(int room, std::string_view name, std::string_view below);
 
-// Moves a folder of a room to workspaces/NAME, in the place of what is there.
-Result<void> keep_workspace(const std::string& state_folder, const std::string& name,
-                            const std::string& room, const std::string& below, Trash&);
-// Moves what is in workspaces/NAME into a folder that is mounted already. False: there is nothing.
-Result<bool> take_up_workspace(const std::string& state_folder, const std::string& name,
-                               const std::string& into);
+// Moves a folder of a room to workspaces/NAME or, of a branch, branches/NAME, in the place of what
+// is there. The two are not alike: the cell of a branch's parent may live on, with descriptors of
+// what was moved and names for it in other branches, so that is only ever copied (branch_copy.h).
+Result<void> keep_workspace(const StateFolders&, const std::string& name, int room,
+                            const std::string& below, Trash&);
+// Makes workspaces/NAME the files of a room that is new, and in no cell yet: one rename, however
+// much there is. False: there is nothing.
+Result<bool> take_up_workspace(const StateFolders&, const std::string& name, int room);
 
 // Rooms of processes that are gone: sessions' files are kept, all else is removed. Gives the number
 // of rooms.
-size_t sweep_rooms(const std::string& state_folder, Trash&);
+size_t sweep_rooms(const StateFolders&, Trash&);
 
 }  // namespace caisson::session

@@ -15,14 +15,12 @@
 #include <fmt/format.h>
 #include <boost/asio/redirect_error.hpp>
 
-#include "base/control.h"
 #include "base/text.h"
 #include "session/cell_maker.h"
 #include "session/cell_words.h"
 #include "session/kernel_bundle.h"
 #include "session/kernel_mutants.h"
 #include "session/live_session.h"
-#include "session/python_folders.h"
 #include "session/rooms.h"
 #include "session/snapshot_file.h"
 #include "session/zygote.h"
@@ -95,13 +93,13 @@ class Core {
 
  private:
   Result<void> reserve(const std::string& name);
-  bool cells_can_write(const std::string& python) const;
   std::string workspace_for(const SessionSpec&, SessionFacts&) const;
   static LaneOptions lane_options(const SessionSpec&, const std::shared_ptr<Hold>&);
   // A lane that waits for its START, in what holds it.
   struct Place {
     std::shared_ptr<Lane> lane;
     std::shared_ptr<Hold> hold;
+    std::shared_ptr<TakenUp> taken;  // until it is one of the sessions
   };
   static Task<Result<Place>> own_cell(Self, const SessionSpec&, SessionFacts&);
   static Task<Result<Place>> fork_of_zygote(Self, const SessionSpec&, SessionFacts&);
@@ -111,7 +109,7 @@ class Core {
   static Task<Result<std::shared_ptr<LiveSession>>> make_session(Self, SessionSpec);
   static Task<> take_up(Self, std::shared_ptr<LiveSession>);
   std::string snapshot_path(const std::string& name) const {
-    return fmt::format("{}/{}.snapshot", options_.state_folder, name);
+    return fmt::format("{}/{}.snapshot", own_folder(options_.state_folder), name);
   }
   Result<void> drop_workspace(const SessionFacts&);
   void keep_files(const SessionFacts&, bool is_branch);
@@ -126,8 +124,7 @@ class Core {
   Turns zygote_turn_;  // one is started at a time
   std::map<std::string, std::shared_ptr<Zygote>> zygotes_;
   std::map<std::string, std::string> without_zygote_;  // why there can be none
-  WritableFolders written_;
-  std::set<std::string> to_save_;  // sessions that wait to be idle
+  std::set<std::string> to_save_;                      // sessions that wait to be idle
   bool ended_ = false, discarded_ = false;
 };
 
@@ -158,6 +155,11 @@ LaneOptions Core::lane_options(const SessionSpec& spec, const std::shared_ptr<Ho
 Task<Result<Core::Place>> Core::own_cell(Self self, const SessionSpec& spec, SessionFacts& facts) {
   facts.info.cell = "own";
   facts.info.workspace = self->workspace_for(spec, facts);
+  if (spec.take_up_snapshot && spec.workspace.empty()) {
+    Result<bool> files = co_await self->options_.maker->take_up_workspace(facts.room, spec.name);
+    if (!files)
+      facts.info.notes.push_back("not all files of the workspace are back: " + files.error().what);
+  }
   Result<SocketPair> sockets = make_control_sockets();
   if (!sockets) co_return sockets.error();
   std::vector<UniqueFd> descriptors;
@@ -168,7 +170,7 @@ Task<Result<Core::Place>> Core::own_cell(Self self, const SessionSpec& spec, Ses
   if (!cell) co_return cell.error();
   auto lane = std::make_shared<Lane>(self->loop_, std::move(sockets->ours), LaneOptions{});
   lane->listen();
-  co_return Place{lane, *cell};
+  co_return Place{lane, *cell, nullptr};
 }
 
 Task<Result<std::shared_ptr<Zygote>>> Core::zygote_for(Self self, const SessionSpec& spec) {
@@ -199,8 +201,13 @@ Task<Result<Core::Place>> Core::fork_of_zygote(Self self, const SessionSpec& spe
   Result<std::shared_ptr<Zygote>> zygote = co_await zygote_for(self, spec);
   if (!zygote) co_return zygote.error();
   ForkLimits limits{spec.memory_bytes, spec.cpu_millis, spec.pids};
-  Result<Fork> fork = co_await Zygote::fork(*zygote, limits);
+  std::string take_up = spec.take_up_snapshot ? spec.name : std::string();
+  Result<Fork> fork = co_await Zygote::fork(*zygote, limits, take_up);
   if (!fork) co_return fork.error();
+  if (!fork->not_taken_up.empty())
+    facts.info.notes.push_back("the files of the workspace are not back: " + fork->not_taken_up);
+  else if (fork->taken)
+    facts.info.notes.push_back("the files of the workspace are back");
   facts.info.cell = "zygote";
   facts.room = fork->room;
   facts.info.workspace = fork->room + "/files";
@@ -208,13 +215,15 @@ Task<Result<Core::Place>> Core::fork_of_zygote(Self self, const SessionSpec& spe
     facts.info.notes.push_back("its files will not come back after a crash: " + noted.error().what);
   if (!(*zygote)->missing().empty())
     facts.info.notes.push_back("could not be loaded ahead: " + (*zygote)->missing());
-  co_return Place{fork->lane, fork->cell};
+  co_return Place{fork->lane, fork->cell, fork->taken};
 }
 
 // A folder of the host's or a policy of its own is a cell of its own: the zygote has neither.
 Task<Result<Core::Place>> Core::place_for(Self self, const SessionSpec& spec, SessionFacts& facts) {
   bool plain = spec.policy_words.empty() && spec.workspace.empty() && self->options_.zygotes;
-  if (plain && self->cells_can_write(spec.python)) {
+  bool written = false;
+  if (plain) written = co_await self->options_.maker->is_written(spec.python);
+  if (written) {
     facts.info.notes.push_back("a cell of its own: a session could write to its Python");
     plain = false;
   }
@@ -226,17 +235,7 @@ Task<Result<Core::Place>> Core::place_for(Self self, const SessionSpec& spec, Se
   co_return co_await own_cell(self, spec, facts);
 }
 
-bool Core::cells_can_write(const std::string& python) const {
-  if (written_.empty() || !control_enabled("session-python")) return false;
-  std::string_view path;
-  if (const char* ours = ::getenv("PATH")) path = ours;
-  for (std::string_view one : options_.environment)
-    if (one.starts_with("PATH=")) path = one.substr(5);
-  return written_.touch(python_folders(python, path));
-}
-
 Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, SessionSpec spec) {
-  self->written_.add(spec);
   SessionFacts facts;
   facts.info.name = spec.name;
   facts.info.created_unix = ::time(nullptr);
@@ -264,6 +263,7 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   auto session =
       std::make_shared<LiveSession>(self->loop_, std::move(facts), place->hold, place->lane);
   session->greeted(*hello);
+  if (place->taken && !self->ended_) place->taken->settle();
   co_return session;
 }
 
@@ -287,15 +287,6 @@ Task<Result<std::shared_ptr<Session>>> Core::create(Self self, SessionSpec spec)
 
 Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session) {
   std::string path = self->snapshot_path(session->info().name);
-  // A cell of its own has them in place.
-  if (session->info().cell == "zygote") {
-    Result<bool> files = co_await self->options_.maker->take_up_workspace(session->facts().room,
-                                                                          session->info().name);
-    if (!files)
-      session->note("not all files of the workspace are back: " + files.error().what);
-    else if (*files)
-      session->note("the files of the workspace are back");
-  }
   if (::access(path.c_str(), F_OK) != 0) co_return session->note("there is no snapshot to take up");
   Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUp);
   if (!answer) co_return session->note("the snapshot was not taken up: " + answer.error().what);
@@ -353,7 +344,8 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
   self->sessions_.erase(name);
   self->specs_.erase(name);
   // A failure is told: nobody must believe that files are gone which are not.
-  if (!save_first) saved = self->drop_workspace(session->facts());
+  if (!save_first && !session->facts().private_workspace.empty())
+    saved = co_await self->options_.maker->drop_and_tell(name);
   co_return saved;
 }
 

@@ -14,8 +14,8 @@
 
 #include "base/scope_exit.h"
 #include "base/text.h"
-#include "session/cell_maker.h"
 #include "session/remover.h"
+#include "session/state_folders.h"
 #include "sys/kernel_numbers.h"
 
 namespace caisson::session {
@@ -25,10 +25,6 @@ namespace {
 // About a millisecond of the loop's time.
 constexpr Effort kAtOnce{64, 8 << 20};
 constexpr int kMostProcesses = 4;
-
-UniqueFd open_trash(const std::string& path) {
-  return UniqueFd{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-}
 
 // Signals as at birth, a session of its own: it goes on when we end.
 Result<pid_t> spawn_remover(const std::string& caisson, int folder) {
@@ -63,36 +59,36 @@ Result<pid_t> spawn_remover(const std::string& caisson, int folder) {
 
 }  // namespace
 
-Result<std::string> Trash::move_in(const std::string& path) {
-  TRY(make_private_folder(folder_));
+Result<std::string> Trash::move_in(int at, const std::string& name) {
+  if (!folder_) return Error::plain("there is no folder to throw things into");
   unsigned char raw[8];
   if (::getrandom(raw, sizeof raw, 0) != sizeof raw) return Error::system("get random bytes");
-  std::string name = hex(raw), to = folder_ + "/" + name;
-  if (::rename(path.c_str(), to.c_str()) == 0) return name;
+  std::string to = hex(raw);
+  auto move = [&] { return ::renameat(at, name.c_str(), folder_.get(), to.c_str()) == 0; };
+  if (move()) return to;
   // A folder that its owner may not write to keeps its parent as well.
-  if (errno == EACCES && open_for_removal(AT_FDCWD, path.c_str()) &&
-      ::rename(path.c_str(), to.c_str()) == 0)
-    return name;
+  if (errno == EACCES && open_for_removal(at, name.c_str()) && move()) return to;
   if (errno == ENOENT) return std::string();
-  return Error::system("throw away " + printable(path));
+  return Error::system("throw away " + printable(name));
 }
 
-Result<void> Trash::take(const std::string& path) {
-  std::string name = TRY(move_in(path));
-  if (name.empty()) return {};
-  UniqueFd folder = open_trash(folder_);
-  if (!folder) return Error::system("open " + printable(folder_));
+// Opened anew each time: a lock is that of an open file, and the process that empties the folder
+// holds one by a descriptor that it got from us.
+Result<void> Trash::take(int at, const std::string& name) {
+  std::string taken = TRY(move_in(at, name));
+  if (taken.empty()) return {};
+  UniqueFd folder = TRY(readable(folder_.get()));
   Remover remover(folder.get(), kAtOnce);
-  if (!remover.remove(name)) start_process(folder.get());
+  if (!remover.remove(taken)) start_process(folder.get());
   return {};
 }
 
 void Trash::empty() {
-  UniqueFd folder = open_trash(folder_);
+  Result<UniqueFd> folder = readable(folder_.get());
   if (!folder) return;
   // An empty one has two links on most file systems, and on the others the process finds nothing.
   struct stat info;
-  if (::fstat(folder.get(), &info) == 0 && info.st_nlink != 2) start_process(folder.get());
+  if (::fstat(folder->get(), &info) == 0 && info.st_nlink != 2) start_process(folder->get());
 }
 
 void Trash::start_process(int folder) {

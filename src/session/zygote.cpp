@@ -12,7 +12,6 @@
 #include "host/probe.h"
 #include "launch/cgroup_names.h"
 #include "plan/limits_plan.h"
-#include "seccomp/filters.h"
 #include "session/cell_words.h"
 
 namespace caisson::session {
@@ -47,36 +46,28 @@ Result<CgroupPlan> plan_cgroup(const ForkLimits& limits) {
   return std::move(plan.cgroup);
 }
 
-// The filter of every program in a cell, as bytes for the fork.
-Result<UniqueFd> standard_filter() {
-  auto filter = filter_for(FilterName::kStandard, false);
-  return sealed_memfd("caisson-filter", {reinterpret_cast<const char*>(filter.data()),
-                                         filter.size() * sizeof filter[0]});
-}
-
 }  // namespace
 
-Result<std::shared_ptr<ForkedCell>> ForkedCell::make(const ForkLimits& limits) {
+Result<std::shared_ptr<ForkedCell>> ForkedCell::make(const ForkLimits& limits,
+                                                     std::shared_ptr<DyingCells> dying) {
   CgroupPlan plan = TRY(plan_cgroup(limits));
   std::string name = new_cgroup_name();
   CgroupSweeper sweeper = TRY(CgroupSweeper::start(plan, name));  // no folder without one
   CellCgroup cgroup = TRY(CellCgroup::create(plan, name, sweeper.pid()));
-  return std::make_shared<ForkedCell>(std::move(sweeper), std::move(cgroup));
+  return std::make_shared<ForkedCell>(std::move(dying), std::move(sweeper), std::move(cgroup));
 }
 
-Result<std::vector<UniqueFd>> ForkedCell::join_fds() const { return cgroup_->join_fds(); }
+Result<std::vector<UniqueFd>> ForkedCell::join_fds() const { return cgroup_.join_fds(); }
 
 void ForkedCell::kill() {
   if (killed_) return;
   killed_ = true;
-  cgroup_->kill_all();
+  cgroup_.kill_once();
 }
 
 ForkedCell::~ForkedCell() {
-  kill();
-  if (cgroup_->remove() && sweeper_) sweeper_->dismiss();
-  cgroup_.reset();
-  if (trash_) (void)trash_->take(workspace_);
+  dying_->take(std::move(cgroup_), std::move(sweeper_));
+  if (trash_) (void)trash_->take(parent_.get(), workspace_);
 }
 
 std::string ForkedCell::last_words() const {
@@ -91,9 +82,6 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Loop& loop, std::shared_ptr<
                                                     std::string workspaces) {
   auto zygote = std::make_shared<Zygote>(loop, maker, std::move(workspaces));
   zygote->key_ = zygote_key(spec);
-  Result<UniqueFd> filter = standard_filter();
-  if (!filter) co_return filter.error();
-  zygote->filter_ = std::move(*filter);
   Result<SocketPair> sockets = make_control_sockets();
   if (!sockets) co_return sockets.error();
   std::vector<UniqueFd> descriptors;
@@ -131,6 +119,8 @@ void Zygote::ended(std::string) {
 }
 
 void Zygote::kill() {
+  for (const std::weak_ptr<TakenUp>& one : taken_)
+    if (std::shared_ptr<TakenUp> taken = one.lock()) taken->give_back();
   reserve_.clear();
   if (channel_) channel_->close();
   if (cell_) cell_->kill();
@@ -140,41 +130,70 @@ Result<Fork> Zygote::order_fork(const ForkLimits& limits, ForkPlace place) {
   Fork fork;
   fork.limits = limits;
   fork.cell = std::move(place.hold);
-  fork.room = fmt::format("{}/{}", workspaces_, place.folder);
+  fork.room = room_of(place);
   SocketPair sockets = TRY(make_control_sockets());
   fork.lane = std::make_shared<Lane>(loop_, std::move(sockets.ours), LaneOptions{});
   fork.lane->listen();
   json::object confine{{"workspace", place.folder.substr(place.folder.rfind('/') + 1)},
-                       {"tmp_bytes", kTmpBytes},
-                       {"joins", place.joins.size()}};
+                       {"tmp_bytes", kTmpBytes}};
   confine["layers"] = can_have_layers(workspaces_);
   json::object order{{"confine", std::move(confine)}};
   std::vector<UniqueFd> descriptors;
   descriptors.push_back(std::move(sockets.theirs));
-  descriptors.emplace_back(::fcntl(filter_.get(), F_DUPFD_CLOEXEC, 3));
-  for (UniqueFd& one : place.joins) descriptors.push_back(std::move(one));
   // NEW has the number that START has on a session's own socket.
   TRY(channel_->send(FrameType::kStart, ++requests_, "", json::serialize(order),
                      std::move(descriptors)));
   return fork;
 }
 
-Task<Result<Fork>> Zygote::make_fork(std::shared_ptr<Zygote> self, ForkLimits limits) {
-  Result<ForkPlace> place = co_await self->maker_->make_fork(limits, self->key_);
-  if (!place) co_return place.error();
-  Result<Fork> fork = self->order_fork(limits, std::move(*place));
+Task<Result<Fork>> Zygote::confined(std::shared_ptr<Zygote> self, ForkLimits limits,
+                                    ForkPlace place) {
+  Result<Fork> fork = self->order_fork(limits, std::move(place));
   if (!fork) co_return fork.error();
   Result<void> confined = co_await fork->lane->await_confined();
   if (!confined) co_return confined.error();
   co_return std::move(*fork);
 }
 
-Task<Result<Fork>> Zygote::fork(std::shared_ptr<Zygote> self, ForkLimits limits) {
+Task<Result<void>> Zygote::take_up(std::shared_ptr<Zygote> self, std::string room,
+                                   std::string session, std::shared_ptr<TakenUp>& taken) {
+  // Noted first: after a crash these files are looked for in the rooms.
+  (void)self->maker_->note_session(room, session, false);
+  // And known before it is done: a host that ends meanwhile has it put back.
+  taken = std::make_shared<TakenUp>(self->maker_, room, session);
+  std::erase_if(self->taken_, [](const auto& one) { return one.expired(); });
+  self->taken_.push_back(taken);
+  Result<bool> moved = co_await self->maker_->take_up_workspace(room, session);
+  if (moved && *moved) co_return Result<void>();
+  taken->settle();  // what is kept stays where it is
+  taken.reset();
+  if (!moved) co_return moved.error();
+  co_return Result<void>();
+}
+
+Task<Result<Fork>> Zygote::make_fork(std::shared_ptr<Zygote> self, ForkLimits limits,
+                                     std::string session) {
+  Result<ForkPlace> place = co_await self->maker_->make_fork(limits, self->key_);
+  if (!place) co_return place.error();
+  std::string room = self->room_of(*place);
+  std::shared_ptr<Hold> hold = place->hold;
+  std::shared_ptr<TakenUp> taken;  // after the hold, which takes the room along
+  Result<void> done;
+  if (!session.empty()) done = co_await take_up(self, room, session, taken);
+  Result<Fork> fork = co_await confined(self, limits, std::move(*place));
+  if (!fork) co_return fork.error();
+  fork->taken = taken;
+  if (!done) fork->not_taken_up = done.error().what;
+  co_return std::move(*fork);
+}
+
+Task<Result<Fork>> Zygote::fork(std::shared_ptr<Zygote> self, ForkLimits limits,
+                                std::string take_up) {
   std::deque<Fork>& reserve = self->reserve_;
   std::erase_if(reserve,
                 [&](const Fork& one) { return !(one.limits == limits) || !one.lane->alive(); });
   std::optional<Fork> ready;
-  if (!reserve.empty()) {
+  if (!reserve.empty() && take_up.empty()) {
     ready = std::move(reserve.front());
     reserve.pop_front();
   }
@@ -185,7 +204,7 @@ Task<Result<Fork>> Zygote::fork(std::shared_ptr<Zygote> self, ForkLimits limits)
   for (; reserve.size() + self->coming_ < kReserve; ++self->coming_)
     spawn(self->loop_, fill_reserve(self, limits, pause));
   if (ready) co_return std::move(*ready);
-  co_return co_await make_fork(self, limits);
+  co_return co_await make_fork(self, limits, std::move(take_up));
 }
 
 Task<> Zygote::fill_reserve(std::shared_ptr<Zygote> self, ForkLimits limits,
@@ -194,7 +213,8 @@ Task<> Zygote::fill_reserve(std::shared_ptr<Zygote> self, ForkLimits limits,
   pause.expires_after(wait);
   boost::system::error_code ignored;
   co_await pause.async_wait(boost::asio::redirect_error(kAwait, ignored));
-  Result<Fork> fork = co_await make_fork(self, limits);
+  std::string nobody;
+  Result<Fork> fork = co_await make_fork(self, limits, nobody);
   --self->coming_;
   if (fork && self->alive()) self->reserve_.push_back(std::move(*fork));
 }

@@ -8,9 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "launch/cell_cgroup.h"
-#include "launch/cgroup_sweeper.h"
 #include "session/cell_maker.h"
+#include "session/dying_cells.h"
 #include "session/lane.h"
 
 namespace caisson::session {
@@ -19,30 +18,53 @@ namespace caisson::session {
 class ForkedCell final : public Hold {
  public:
   // An error when this host has no cgroup to give: a session needs a cell of its own then.
-  static Result<std::shared_ptr<ForkedCell>> make(const ForkLimits&);
-  ForkedCell(std::optional<CgroupSweeper> sweeper, CellCgroup cgroup)
-      : sweeper_(std::move(sweeper)), cgroup_(std::move(cgroup)) {}
+  static Result<std::shared_ptr<ForkedCell>> make(const ForkLimits&, std::shared_ptr<DyingCells>);
+  ForkedCell(std::shared_ptr<DyingCells> dying, CgroupSweeper sweeper, CellCgroup cgroup)
+      : dying_(std::move(dying)), sweeper_(std::move(sweeper)), cgroup_(std::move(cgroup)) {}
   ~ForkedCell() override;
 
   // Where a process of one thread writes "0" to be in it.
   Result<std::vector<UniqueFd>> join_fds() const;
   // A folder that is the fork's alone, and goes with it.
-  void own_workspace(std::string path, std::shared_ptr<Trash> trash) {
-    workspace_ = std::move(path);
+  void own_workspace(UniqueFd parent, std::string name, std::shared_ptr<Trash> trash) {
+    parent_ = std::move(parent);
+    workspace_ = std::move(name);
     trash_ = std::move(trash);
   }
-  void kill() override;
+  void kill() override;  // without waiting for their end
   bool alive() const override { return !killed_ && !out_of_memory(); }
   std::string last_words() const override;
   Task<> ended(std::chrono::milliseconds) override { co_return; }
 
  private:
-  bool out_of_memory() const { return cgroup_->oom_happened(); }
-  std::optional<CgroupSweeper> sweeper_;  // goes after the cgroup that it watches
-  mutable std::optional<CellCgroup> cgroup_;
+  bool out_of_memory() const { return cgroup_.oom_happened(); }
+  std::shared_ptr<DyingCells> dying_;
+  CgroupSweeper sweeper_;  // goes after the cgroup that it watches
+  mutable CellCgroup cgroup_;
   bool killed_ = false;
+  UniqueFd parent_;
   std::string workspace_;
   std::shared_ptr<Trash> trash_;
+};
+
+// The kept workspace of a session, in the room of a fork that is to become that session. It is put
+// back unless that comes about: the room goes with the fork.
+class TakenUp {
+ public:
+  TakenUp(std::shared_ptr<CellMaker> maker, std::string room, std::string session)
+      : maker_(std::move(maker)), room_(std::move(room)), session_(std::move(session)) {}
+  TakenUp(const TakenUp&) = delete;
+  TakenUp& operator=(const TakenUp&) = delete;
+  ~TakenUp() { give_back(); }
+  void settle() { maker_.reset(); }
+  void give_back() {
+    if (std::shared_ptr<CellMaker> maker = std::exchange(maker_, nullptr))
+      maker->keep_workspace(room_, session_, false);
+  }
+
+ private:
+  std::shared_ptr<CellMaker> maker_;  // none: it is settled
+  std::string room_, session_;
 };
 
 struct Fork {
@@ -50,6 +72,8 @@ struct Fork {
   std::shared_ptr<Hold> cell;
   std::string room;  // on the host (rooms.h)
   ForkLimits limits;
+  std::string not_taken_up;        // why, when it was to be
+  std::shared_ptr<TakenUp> taken;  // goes before the cell
 };
 
 class Zygote final : public ChannelListener, public std::enable_shared_from_this<Zygote> {
@@ -62,7 +86,9 @@ class Zygote final : public ChannelListener, public std::enable_shared_from_this
 
   bool alive() const { return cell_ && cell_->alive() && channel_->open(); }
   // One that waits for its START. The one in reserve, if it fits, and then there is a new one made.
-  static Task<Result<Fork>> fork(std::shared_ptr<Zygote>, ForkLimits);
+  // `take_up`: the session whose workspace, as it was kept, is to be its own; empty: none. That is
+  // one rename, of the folder as a whole, and so it comes before the fork has its folder mounted.
+  static Task<Result<Fork>> fork(std::shared_ptr<Zygote>, ForkLimits, std::string take_up);
   void kill();
   // Modules that were to be loaded ahead and could not be, for a person.
   const std::string& missing() const { return missing_; }
@@ -72,7 +98,11 @@ class Zygote final : public ChannelListener, public std::enable_shared_from_this
 
  private:
   Result<Fork> order_fork(const ForkLimits&, ForkPlace);
-  static Task<Result<Fork>> make_fork(std::shared_ptr<Zygote>, ForkLimits);
+  static Task<Result<Fork>> make_fork(std::shared_ptr<Zygote>, ForkLimits, std::string take_up);
+  static Task<Result<void>> take_up(std::shared_ptr<Zygote>, std::string room, std::string session,
+                                    std::shared_ptr<TakenUp>& taken);
+  static Task<Result<Fork>> confined(std::shared_ptr<Zygote>, ForkLimits, ForkPlace);
+  std::string room_of(const ForkPlace& place) const { return workspaces_ + "/" + place.folder; }
   static Task<> fill_reserve(std::shared_ptr<Zygote>, ForkLimits, std::chrono::milliseconds pause);
 
   Loop& loop_;
@@ -80,13 +110,13 @@ class Zygote final : public ChannelListener, public std::enable_shared_from_this
   std::string workspaces_, key_;
   std::shared_ptr<Hold> cell_;
   std::shared_ptr<Channel> channel_;
-  UniqueFd filter_;
   Event ready_;
   bool is_ready_ = false;
   size_t coming_ = 0;  // forks for the reserve that are being made
   uint32_t requests_ = 0;
   std::string missing_;
   std::deque<Fork> reserve_;
+  std::vector<std::weak_ptr<TakenUp>> taken_;  // by forks that are no sessions yet
 };
 
 }  // namespace caisson::session

@@ -34,7 +34,9 @@ http::Response not_allowed(const std::string& allow) {
 }  // namespace
 
 Api::Api(Loop& loop, session::SessionHost& host, ApiOptions options)
-    : loop_(loop), options_(std::move(options)), sessions_(loop, host, options_.state_folder) {}
+    : loop_(loop),
+      options_(std::move(options)),
+      sessions_(loop, host, options_.offer, options_.state_folder) {}
 
 std::chrono::seconds Api::uptime() const {
   return std::chrono::duration_cast<std::chrono::seconds>(http::Clock::now() - started_);

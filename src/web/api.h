@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "http/server.h"
+#include "session/file_work.h"
+#include "session/offer.h"
 #include "session/session_host.h"
 #include "web/sessions.h"
 
@@ -16,8 +19,11 @@ namespace caisson::web {
 enum class Door { kOwn, kOpen };
 
 struct ApiOptions {
-  std::string token;         // what TCP clients must bring; empty: none of them may come
-  std::string state_folder;  // 0700, there already
+  std::string token;            // what TCP clients must bring; empty: none of them may come
+  std::string state_folder;     // 0700, there already
+  session::SessionOffer offer;  // what sessions clients may make
+  // Work on the files of workspaces, by a process that may open them.
+  std::function<Task<Result<session::FileAnswer>>(session::FileOrder)> files;
 };
 
 struct Counters {

@@ -198,4 +198,36 @@ Result<void> Workspace::remove(const Parts& parts) const {
   return refused(parts, "remove");
 }
 
+std::string path_of(const Workspace::Parts& parts) {
+  std::string path;
+  for (const std::string& part : parts) path += "/" + part;
+  return path;
+}
+
+Result<session::FileAnswer> work_on_file(const session::FileOrder& order) {
+  Workspace workspace = TRY(Workspace::open(order.folder));
+  Workspace::Parts parts;
+  if (!order.path.empty() && !order.path.starts_with('/'))
+    return Error{"a path below the workspace begins with /", {}, EINVAL};
+  if (!order.path.empty())
+    for (std::string_view part : split(std::string_view(order.path).substr(1), '/'))
+      parts.emplace_back(part);
+  session::FileAnswer answer;
+  switch (order.deed) {
+    case session::FileDeed::kWrite:
+      TRY(workspace.write(parts, order.bytes));
+      return answer;
+    case session::FileDeed::kRemove:
+      TRY(workspace.remove(parts));
+      return answer;
+    case session::FileDeed::kLook:
+      answer.is_listing = TRY(workspace.is_folder(parts));
+      answer.bytes = answer.is_listing
+                         ? json::serialize(json::object{{"files", TRY(workspace.list(parts))}})
+                         : TRY(workspace.read(parts));
+      return answer;
+  }
+  return Error{"a deed that isn't known", {}, EINVAL};
+}
+
 }  // namespace caisson::web

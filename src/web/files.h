@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "session/file_work.h"
 
 namespace caisson::web {
 
@@ -38,5 +39,11 @@ class Workspace {
 
   UniqueFd folder_;
 };
+
+// All of it as a launcher does it for a server that may open no file. A listing is the JSON that a
+// client gets.
+Result<session::FileAnswer> work_on_file(const session::FileOrder& order);
+// "/a/b", in a FileOrder, of a, b.
+std::string path_of(const Workspace::Parts& parts);
 
 }  // namespace caisson::web

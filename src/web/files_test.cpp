@@ -114,5 +114,21 @@ TEST_F(WebFiles, BoundsWhatItReads) {
   EXPECT_EQ(workspace_->read({"huge"}).error().errnum, EFBIG);
 }
 
+TEST_F(WebFiles, WorkForAServerGoesTheSameWay) {
+  using session::FileDeed;
+  std::string path = path_of({"a", "b"});
+  ASSERT_TRUE(work_on_file({FileDeed::kWrite, folder_, path, "text"}).ok());
+  EXPECT_EQ(work_on_file({FileDeed::kLook, folder_, path, {}})->bytes, "text");
+  Result<session::FileAnswer> listed = work_on_file({FileDeed::kLook, folder_, "", {}});
+  ASSERT_TRUE(listed.ok());
+  EXPECT_TRUE(listed->is_listing);
+  EXPECT_NE(listed->bytes.find("\"name\":\"a\""), std::string::npos);
+  for (const char* bad : {"a/b", "/../secret", "/a/../../secret", "//a", "/"})
+    EXPECT_FALSE(work_on_file({FileDeed::kLook, folder_, bad, {}}).ok()) << bad;
+  EXPECT_TRUE(work_on_file({FileDeed::kRemove, folder_, path, {}}).ok());
+  EXPECT_FALSE(work_on_file({FileDeed::kLook, folder_, path, {}}).ok());
+  EXPECT_FALSE(work_on_file({static_cast<FileDeed>(9), folder_, "", {}}).ok());
+}
+
 }  // namespace
 }  // namespace caisson::web

@@ -60,9 +60,11 @@ void Entry::deny(std::string_view rule, std::string_view resource, const Error& 
                      {"how", error.hint}});
 }
 
-Sessions::Sessions(Loop& loop, session::SessionHost& host, std::string folder)
+Sessions::Sessions(Loop& loop, session::SessionHost& host, session::SessionOffer offer,
+                   std::string folder)
     : loop_(loop),
       host_(host),
+      offer_(std::move(offer)),
       folder_(std::move(folder)),
       making_(std::make_shared<Turns>(loop)) {}
 
@@ -94,7 +96,11 @@ std::string Sessions::free_name() const {
   }
 }
 
-Task<Result<EntryPtr>> Sessions::create(session::SessionSpec spec) {
+Task<Result<EntryPtr>> Sessions::create(session::SessionSpec wishes) {
+  // Said here as a refusal of the request; what holds is the launcher's own judgement.
+  Result<session::SessionSpec> settled = session::settle_spec(offer_, std::move(wishes));
+  if (!settled.ok()) co_return settled.error();
+  session::SessionSpec spec = std::move(*settled);
   Turn turn = co_await making_->take();
   if (entries_.size() >= kMostSessions)
     co_return Error{fmt::format("there are {} sessions already", kMostSessions),
@@ -165,9 +171,14 @@ void Sessions::bring_back(std::function<void(std::string)> say) {
     Result<session::SessionSpec> spec =
         each.is_object() ? spec_from_json(each.get_object()) : Error::plain("not an object");
     if (!spec.ok() || spec->name.empty() || waiting->size() >= kMostSessions) continue;
-    spec->take_up_snapshot = true;
-    coming_[spec->name] = *spec;
-    waiting->push_back(std::move(*spec));
+    Result<session::SessionSpec> settled = session::settle_spec(offer_, *spec);
+    if (!settled.ok()) {
+      say(fmt::format("session {} does not come back: {}", spec->name, settled.error().what));
+      continue;
+    }
+    settled->take_up_snapshot = true;
+    coming_[settled->name] = *settled;
+    waiting->push_back(std::move(*settled));
   }
   size_t at_once = std::min(kComeAtOnce, waiting->size());  // each takes one off as it begins
   for (size_t i = 0; i < at_once; ++i) spawn(loop_, come_back(waiting, say));

@@ -10,6 +10,7 @@
 
 #include <boost/json.hpp>
 
+#include "session/offer.h"
 #include "session/session_host.h"
 #include "web/turns.h"
 
@@ -41,7 +42,7 @@ inline constexpr size_t kMostDenials = 256;
 class Sessions {
  public:
   // `folder`: the state folder, which is there; sessions that are to come back are noted in it.
-  Sessions(Loop& loop, session::SessionHost& host, std::string folder);
+  Sessions(Loop& loop, session::SessionHost& host, session::SessionOffer offer, std::string folder);
 
   // What a process before this one left: each is made anew and takes up its snapshot, beside
   // everything else: code in a snapshot takes as long as it likes. `say` gets lines for a person.
@@ -51,7 +52,7 @@ class Sessions {
   // Until none of these is coming any more, for a moment at most; no name is all of them.
   Task<> wait_for(std::string name);
 
-  Task<Result<EntryPtr>> create(session::SessionSpec spec);
+  Task<Result<EntryPtr>> create(session::SessionSpec wishes);
   Task<Result<EntryPtr>> branch(EntryPtr parent, std::string name, std::string from);
   Task<Result<void>> end(std::string name, bool save_first);
   // The session of those who name none; made at its first use.
@@ -71,6 +72,7 @@ class Sessions {
 
   Loop& loop_;
   session::SessionHost& host_;
+  session::SessionOffer offer_;
   std::string folder_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
   std::map<std::string, session::SessionSpec, std::less<>> coming_;

@@ -43,27 +43,20 @@ Result<LoadOrder> load_order(const http::Request& request) {
   return order;
 }
 
-Result<Workspace> workspace_of(const Call& call) {
-  return Workspace::open(call.entry->session->info().workspace);
+session::FileOrder file_order(const Call& call, session::FileDeed deed) {
+  return {deed, call.entry->session->info().workspace, path_of(call.words), {}};
 }
 
-Result<http::Response> file_or_list(const Call& call) {
-  Workspace workspace = TRY(workspace_of(call));
-  if (TRY(workspace.is_folder(call.words)))
-    return json_response(json::object{{"files", TRY(workspace.list(call.words))}});
+http::Response file_response(session::FileAnswer answer) {
+  if (answer.is_listing)
+    return http::Response{200, {{"Content-Type", "application/json"}}, answer.bytes + "\n"};
   return http::Response{200,
                         {{"Content-Type", "application/octet-stream"},
                          // A page that a cell wrote must not run in the API's origin.
                          {"Content-Disposition", "attachment"},
                          {"Content-Security-Policy", "sandbox"}},
-                        TRY(workspace.read(call.words))};
+                        std::move(answer.bytes)};
 }
-
-Result<void> write_file(const Call& call) {
-  return TRY(workspace_of(call)).write(call.words, call.request.body);
-}
-
-Result<void> remove_file(const Call& call) { return TRY(workspace_of(call)).remove(call.words); }
 
 }  // namespace
 
@@ -123,20 +116,24 @@ Task<http::Response> load_file(Api&, Call& call) {
   co_return answer_response(answer);
 }
 
-Task<http::Response> get_file(Api&, Call& call) {
-  Result<http::Response> found = file_or_list(call);
-  co_return found.ok() ? std::move(*found) : error_response(found.error());
+Task<http::Response> get_file(Api& api, Call& call) {
+  session::FileOrder order = file_order(call, session::FileDeed::kLook);
+  Result<session::FileAnswer> found = co_await api.options().files(std::move(order));
+  co_return found.ok() ? file_response(std::move(*found)) : error_response(found.error());
 }
 
-Task<http::Response> put_file(Api&, Call& call) {
-  Result<void> written = write_file(call);
+Task<http::Response> put_file(Api& api, Call& call) {
+  session::FileOrder order = file_order(call, session::FileDeed::kWrite);
+  size_t size = call.request.body.size();
+  order.bytes = std::move(call.request.body);
+  Result<session::FileAnswer> written = co_await api.options().files(std::move(order));
   if (!written.ok()) co_return error_response(written.error());
-  co_return json_response(
-      json::object{{"written", join(call.words, "/")}, {"bytes", call.request.body.size()}}, 201);
+  co_return json_response(json::object{{"written", join(call.words, "/")}, {"bytes", size}}, 201);
 }
 
-Task<http::Response> delete_file(Api&, Call& call) {
-  Result<void> removed = remove_file(call);
+Task<http::Response> delete_file(Api& api, Call& call) {
+  session::FileOrder order = file_order(call, session::FileDeed::kRemove);
+  Result<session::FileAnswer> removed = co_await api.options().files(std::move(order));
   if (!removed.ok()) co_return error_response(removed.error());
   co_return json_response(json::object{{"removed", join(call.words, "/")}});
 }

@@ -70,7 +70,7 @@ class Server:
         self.lines, self.ports = [], []
         read, write = os.pipe()
         self.process = subprocess.Popen(
-            [BINARY, "serve", *words, "--ready-fd", str(write)], env=self.env, cwd=self.project,
+            [BINARY, "serve", "--ready-fd", str(write), *words], env=self.env, cwd=self.project,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=open(os.path.join(self.top, "stderr"), "ab"), pass_fds=[write])
         os.close(write)

@@ -215,7 +215,7 @@ class Returns(unittest.TestCase):
         other = server.ask("POST", "/v1/sessions", {"name": "other"})
         self.assertEqual(other.status, 201, other)
         server.stop()
-        with open(os.path.join(server.folder, "sessions.json")) as file:
+        with open(os.path.join(server.folder, "own", "sessions.json")) as file:
             names = [each["name"] for each in json.load(file)["sessions"]]
         self.assertEqual(sorted(names), ["bad", "good", "other"])
 

@@ -1,13 +1,20 @@
 """What a server could still do if somebody had taken it over: its calls are made by its own process."""
 import errno
+import glob
 import os
 import signal
+import struct
 import subprocess
+import time
 
 from harness import McpTest
 from intruder import AT_FDCWD, Intruder
 
 O_RDONLY, O_WRONLY, O_CREAT = 0, 1, 0o100
+DEADLINE = 30
+# Words of src/session/launch_wire.h.
+MAKE_FORK, LOAD, NOTE, KEEP, TAKE_UP = 3, 7, 8, 9, 10
+FORK_MADE, FILE, TAKEN_UP, FAILED = 66, 67, 70, 74
 
 
 def status_of(pid):
@@ -27,6 +34,10 @@ class Confined(McpTest):
             return [intruder.call(*one) for one in calls]
 
     def own(self, name):
+        return os.path.join(self.state, "caisson", "mcp", "own", name).encode()
+
+    def beside(self, name):
+        """Where its launcher works."""
         return os.path.join(self.state, "caisson", "mcp", name).encode()
 
     def test_no_file_but_its_own_can_be_opened(self):
@@ -71,8 +82,106 @@ class Confined(McpTest):
             server,
             ("symlinkat", self.home.encode(), AT_FDCWD, self.own("link")),
             ("linkat", AT_FDCWD, self.note.encode(), AT_FDCWD, self.own("hard"), 0),
-            ("renameat2", AT_FDCWD, self.own("forks"), AT_FDCWD, self.own("forks/x"), 0))
+            ("mkdirat", AT_FDCWD, self.beside("new"), 0o700))
         self.assertLess(max(made), 0, made)
+
+    def test_the_folders_of_cells_are_out_of_its_reach(self):
+        """A cell's link in a kept workspace and one rename: then the launcher would look through it."""
+        server = self.server()
+        server.text("rlm_exec", code="import os; os.symlink('/', '/workspace/layers')")
+        names = ("forks", "rooms", "workspaces", "branches", "trash")
+        for name in names:
+            self.assertTrue(os.path.isdir(self.beside(name)), name)
+        moved = self.ask(server, *[("renameat2", AT_FDCWD, self.beside(name), AT_FDCWD,
+                                    self.beside("evil"), 0) for name in names])
+        moved += self.ask(server, ("renameat2", AT_FDCWD, self.beside("rooms"), AT_FDCWD,
+                                   self.beside("workspaces"), 2))
+        moved += self.ask(server, ("renameat2", AT_FDCWD, self.own(""), AT_FDCWD,
+                                   self.beside("evil"), 0))
+        opened = self.ask(server, *[("openat", AT_FDCWD, self.beside(name), O_RDONLY)
+                                    for name in names])
+        made = self.ask(server, *[("mkdirat", AT_FDCWD, self.beside(name + "/x"), 0o700)
+                                  for name in names])
+        self.assertEqual(moved + opened + made, [-errno.EACCES] * 17)
+
+    def launcher_socket(self, pid):
+        """Its only socket of packets."""
+        packets = set()
+        with open(f"/proc/{pid}/net/unix") as table:
+            for line in table.readlines()[1:]:
+                words = line.split()
+                if words[4] == "0005":
+                    packets.add(f"socket:[{words[6]}]")
+        found = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")
+                 if os.readlink(f"/proc/{pid}/fd/{fd}") in packets]
+        self.assertEqual(len(found), 1)
+        return found[0]
+
+    def order(self, intruder, socket, word, texts, number=0, answers=()):
+        """What its launcher says to that, of these kinds: the kind, the texts, the descriptors."""
+        data = struct.pack("<IIQ", word, 77777, number)
+        for text in texts:
+            data += struct.pack("<I", len(text)) + text
+        self.assertEqual(intruder.send(socket, data), len(data))
+        until = time.monotonic() + DEADLINE
+        while answers and time.monotonic() < until:
+            told = intruder.receive(socket)
+            if told and struct.unpack("<II", told[0][:8]) in [(one, 77777) for one in answers]:
+                return struct.unpack("<I", told[0][:4])[0], told[0][16:], told[1]
+            time.sleep(0.001)
+        self.assertEqual(answers, ())
+
+    def test_no_way_into_a_cgroup_is_handed_to_it(self):
+        """With one it could move any process of its user's there, and have it killed."""
+        server = self.server()
+        server.text("rlm_exec", code="1")
+        key, = {name.split("-")[1] for name in os.listdir(self.beside("forks").decode())
+                if "-" in name}
+        pid = server.process.pid
+        socket = self.launcher_socket(pid)
+        limits = struct.pack("<QQQ", 2 << 30, 2000, 256)
+        with Intruder(pid) as intruder:
+            kind, text, descriptors = self.order(intruder, socket, MAKE_FORK,
+                                                 (key.encode(), limits), answers=(FORK_MADE, FAILED))
+            if kind != FORK_MADE:  # an ordinary user often has none to give
+                self.assertIn(b"no cgroup", text)
+            held = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in descriptors]
+        self.assertEqual([one for one in held if not one.endswith(".lock")], [])
+
+    def test_links_of_a_cell_lead_its_launcher_nowhere(self):
+        """What a session put into its workspace, and every order that has to do with folders."""
+        document = self.file("home/Documents/secret", "a document")
+        token = self.file("state/caisson/serve/token", "a token")
+        server = self.server()
+        server.text("rlm_exec", code=(
+            "import os; open('/workspace/mark', 'w').close()\n"
+            f"os.symlink({self.home!r}, '/workspace/layers')\n"
+            f"os.symlink({os.path.join(self.state, 'caisson')!r}, '/workspace/w')\n"
+            f"os.symlink({self.home!r}, '/branches/Documents')"))
+        top = self.beside("").decode()
+        found, = glob.glob(top + "forks/*/*/files/mark") + glob.glob(top + "workspaces/*/mark")
+        files = os.path.dirname(found)
+        # A cell of its own has its workspace beside its room.
+        room = os.path.relpath(os.path.dirname(files), top) if files.endswith("/files") else (
+            "rooms/" + os.path.basename(files))
+        pid = server.process.pid
+        socket = self.launcher_socket(pid)
+        with Intruder(pid) as intruder:
+            for workspace in (files + "/w", files, self.beside("").decode(), "/"):
+                kind, text, _ = self.order(intruder, socket, LOAD, (token.encode(), workspace.encode()),
+                                           answers=(FILE, FAILED))
+                self.assertEqual(kind, FAILED, (workspace, text))
+            for place in (room + "/files", room + "/files/layers", "rooms/../..", room + "/layers"):
+                self.order(intruder, socket, NOTE, (place.encode(), b"evil"))
+                self.order(intruder, socket, KEEP, (place.encode(), b"Documents"), number=1)
+            self.order(intruder, socket, KEEP, (room.encode(), b"Documents"), number=1)
+            kind, text, _ = self.order(intruder, socket, TAKE_UP, ((room + "/files").encode(), b"x"),
+                                       answers=(TAKEN_UP, FAILED))
+            self.assertEqual(kind, FAILED, text)
+        self.assertTrue(os.path.exists(document))
+        self.assertEqual(sorted(os.listdir(self.home)), [".ssh", "Documents"])
+        for name in ("workspaces", "branches"):
+            self.assertNotIn("Documents", os.listdir(self.beside(name).decode()))
 
     def test_no_program_no_process_no_socket_no_mount(self):
         server = self.server()

@@ -33,7 +33,7 @@ class Identity(McpTest):
     def await_saved(self, count=1):
         """A state is saved when nothing runs for a moment; the end alone has too little time for it
         on a machine that is busy."""
-        folder = os.path.join(self.state, "caisson", "mcp")
+        folder = os.path.join(self.state, "caisson", "mcp", "own")
         end = time.monotonic() + DEADLINE
         while sum(name.endswith(".snapshot") for name in os.listdir(folder)) < count:
             self.assertLess(time.monotonic(), end, "no snapshot")

@@ -349,12 +349,12 @@ class Session(Lane):
 class Zygote:
     """A process that has everything loaded, and forks a session on request."""
 
-    def __init__(self, python=None, modules=(), flags=("-I",)):
+    def __init__(self, python=None, modules=(), flags=("-I",), pass_fds=()):
         self.sock, theirs = socket.socketpair()
         python = python or os.environ.get("CAISSON_SESSION_PYTHON") or sys.executable
         self.process = subprocess.Popen(
             [python, *flags, KERNEL, "zygote", str(theirs.fileno()), *modules],
-            pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+            pass_fds=[theirs.fileno(), *pass_fds], stdin=subprocess.DEVNULL)
         theirs.close()
         self.lane = Lane(self.sock)
         self.facts = self.lane.receive().json

@@ -98,6 +98,21 @@ class Zygotes(unittest.TestCase):
 
 
 class Embedded(unittest.TestCase):
+    def test_a_zygote_with_a_door_makes_no_fork_that_nothing_binds(self):
+        """Who orders forks says neither what binds them nor that nothing does."""
+        for body in (b"{}", b'{"start": {}}', b'{"confine": {"workspace": "x", "tmp_bytes": 1}}'):
+            door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            number = theirs.fileno()
+            with host.Zygote(modules=["+joins=%d" % number], pass_fds=[number]) as zygote:
+                theirs.close()
+                door.close()
+                ours, other = socket.socketpair()
+                zygote.lane.send(1, body, [other.fileno(), 0])
+                other.close()
+                self.assertEqual(zygote.process.wait(20), 0)
+                self.assertEqual(ours.recv(100), b"", body)
+                ours.close()
+
     def test_the_bundle_is_one_file_that_starts_by_itself(self):
         folder = os.path.dirname(host.KERNEL)
         command = [sys.executable, os.path.join(folder, "bundle.py")]

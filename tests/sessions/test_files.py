@@ -93,7 +93,7 @@ class Snapshots(SessionTest):
         s.exec("x = {'a': [1, 2]}; gone = (i for i in range(3))")
         host.ask("end", "keep", save=True)
         host.close()
-        path = os.path.join(host.state, "keep.snapshot")
+        path = os.path.join(host.state, "own", "keep.snapshot")
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
         host = Host(self.path("first"))
         self.addCleanup(host.close)
@@ -107,7 +107,7 @@ class Snapshots(SessionTest):
         self.addCleanup(host.close)
         s = host.session("auto")
         self.ok(s.exec("x = 'kept'"))
-        path = os.path.join(host.state, "auto.snapshot")
+        path = os.path.join(host.state, "own", "auto.snapshot")
         until = time.monotonic() + DEADLINE
         while not os.path.exists(path) and time.monotonic() < until:
             time.sleep(0.02)

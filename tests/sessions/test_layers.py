@@ -152,7 +152,7 @@ class Layers(SessionTest):
         with self.assertRaisesRegex(Refused, "leads out"):
             b.ask("load", path=os.path.join(b.info["workspace"], "key"), name="x")
         self.host.ask("end", b.name, save=True)
-        kept = os.path.join(self.host.state, "workspaces", b.name)
+        kept = os.path.join(self.host.state, "branches", b.name)
         self.assertFalse(os.path.lexists(kept))
         with open(secret) as file:
             self.assertEqual(file.read(), "secret")
@@ -182,6 +182,52 @@ class Rooms(SessionTest):
         host.ask("end", "keep")
         host.ask("end", "twig")
         self.assertEqual(os.listdir(os.path.join(host.state, "workspaces")), [])
+
+    def test_a_workspace_is_taken_up_whole(self):
+        """In one step, however many files a session has left: it is the folder itself that moves."""
+        host = self.begin("whole")
+        s = host.session("keep")
+        self.ok(s.exec("import os; os.mkdir('d'); open('d/f', 'w').write('kept')"))
+        host.ask("end", "keep", save=True)
+        kept = os.stat(os.path.join(host.state, "workspaces", "keep"))
+        s = host.session("keep", take_up=True)
+        self.assertEqual(os.stat(s.info["workspace"]).st_ino, kept.st_ino)
+        self.assertEqual(s.value("open('d/f').read()"), "kept")
+
+    def test_a_kept_branch_is_beyond_the_reach_of_the_session_it_came_from(self):
+        """T24, T60: that one lives, and has descriptors of every folder and file of the branch."""
+        host = self.begin("apart")
+        s = host.session("first")
+        self.ok(s.exec("import os; os.mkdir('sub'); open('sub/run.py', 'w').write('1')"))
+        host.ask("branch", "first", **{"as": "twig"})
+        self.ok(s.exec("top = os.open('/branches/twig', 0); sub = os.open('/branches/twig/sub', 0)\n"
+                       "file = open('/branches/twig/sub/run.py', 'r+')"))
+        host.ask("end", "twig", save=True)
+        twig = host.session("twig", take_up=True)
+        self.assertEqual(twig.value("open('sub/run.py').read()"), "1")
+        self.ok(twig.exec("open('sub/private', 'w').write('of twig')"))
+        self.ok(s.exec("file.write('2'); file.flush()"))
+        for code in ("os.open('private', 0, dir_fd=sub)",
+                     "os.open('sub/private', 0, dir_fd=top)"):
+            self.assertEqual(s.exec(code)["status"], "error", code)
+        self.assertEqual(twig.value("open('sub/run.py').read()"), "1")
+        self.assertFalse(os.path.exists(os.path.join(host.state, "branches", "twig")))
+
+    def test_a_host_that_ends_while_files_are_taken_up_loses_none(self):
+        """They are in the room of a fork then, which is no session yet, and the room goes with it."""
+        host = self.begin("early")
+        self.ok(host.session("keep").exec("open('f', 'w').write('kept')"))
+        host.ask("end", "keep", save=True)
+        kept = os.path.join(host.state, "workspaces", "keep")
+        host.close()
+        for _ in range(3):
+            host = self.begin("early")
+            number = host.send("create", "keep", take_up=True)
+            while os.path.exists(kept) and host.answers is not None and number not in host.answers:
+                time.sleep(0.0005)
+            host.close()
+            with open(os.path.join(kept, "f")) as file:
+                self.assertEqual(file.read(), "kept")
 
     def test_files_come_back_after_sigkill_and_no_others(self):
         host = self.begin("killed")

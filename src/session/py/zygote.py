@@ -4,7 +4,19 @@ import gc
 import sys
 from _signal import SIG_DFL, SIG_IGN, SIGCHLD
 from _signal import signal as set_handler
-from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket, socketpair
+from _socket import (
+    AF_UNIX,
+    CMSG_SPACE,
+    MSG_CMSG_CLOEXEC,
+    MSG_CTRUNC,
+    SCM_RIGHTS,
+    SOCK_SEQPACKET,
+    SOCK_STREAM,
+    SOL_SOCKET,
+    socket,
+    socketpair,
+)
+from _struct import unpack
 from posix import _exit, fork, getpid
 
 import frames as f
@@ -12,6 +24,8 @@ from jsonio import dumps, loads
 
 NEW, SPAWNED = 1, 2  # the two frames on a zygote's socket
 SHELL = "+ipython"  # among the modules: IPython's shell too, where there is one
+JOINS = "+joins="  # and the descriptor of the socket that ways into cgroups come by
+MOST_WAITING, DOOR_PATIENCE = 256, 10
 
 
 def preload(names):
@@ -28,7 +42,7 @@ def preload(names):
     inside = Interpreter()
     missing = []
     for name in names:
-        if name == SHELL:
+        if name[0] == "+":
             continue
         try:
             __import__(name)
@@ -60,6 +74,40 @@ def warm_frames():
         sock.close()
 
 
+class Doors:
+    """What binds a fork, by the name of its room: the filter, and the ways into its cgroups. It comes
+    from who has made them and not with the order: with such a way any process of his could be moved,
+    and who orders a fork is not to say what it may do."""
+
+    def __init__(self, words):
+        numbers = [word[len(JOINS):] for word in words if word.startswith(JOINS)]
+        self.sock = socket(AF_UNIX, SOCK_SEQPACKET, 0, int(numbers[0])) if numbers else None
+        self.waiting = {}
+        if self.sock is not None:
+            self.sock.settimeout(DOOR_PATIENCE)
+
+    def take(self, room):
+        """Those of one fork. They were given away before it was ordered, and may be under way."""
+        if self.sock is None:
+            return []
+        while room not in self.waiting:
+            self.receive()
+        return self.waiting.pop(room)
+
+    def receive(self):
+        try:
+            data, ancillary, flags, _ = self.sock.recvmsg(256, CMSG_SPACE(8 * 4), MSG_CMSG_CLOEXEC)
+        except OSError:
+            data, ancillary, flags = b"", [], 0
+        fds = [fd for level, kind, part in ancillary if (level, kind) == (SOL_SOCKET, SCM_RIGHTS)
+               for fd in unpack("<%di" % (len(part) // 4), part[:len(part) // 4 * 4])]
+        if not data or len(fds) < 2 or flags & MSG_CTRUNC:
+            raise f.Broken("a fork without a cgroup, or without all of it")
+        self.waiting[data.decode("ascii", "replace")] = fds
+        while len(self.waiting) > MOST_WAITING:  # forks that nobody has ordered
+            f.close_all(self.waiting.pop(next(iter(self.waiting))))
+
+
 def become_keeper(descriptor):
     """This process becomes the keeper of one session."""
     import keeper
@@ -72,6 +120,7 @@ def serve(descriptor, names):
     """Forks a keeper for each NEW frame; its descriptor is the session's control socket."""
     sock = socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
     inside, missing = preload(names)
+    doors = Doors(names)
     import confine
 
     set_handler(SIGCHLD, SIG_IGN)  # keepers that end leave nothing to collect
@@ -83,21 +132,25 @@ def serve(descriptor, names):
         while stream.fill():
             frame = stream.next()
             while frame is not None:
-                spawn(sock, stream, frame, inside)
+                spawn(sock, stream, frame, inside, doors)
                 frame = stream.next()
     except (OSError, f.Broken):
         pass  # the host is gone, or speaks another language
     _exit(0)
 
 
-def spawn(sock, stream, frame, inside):
+def spawn(sock, stream, frame, inside, doors):
     kind, request, body = frame
     if kind != NEW:
         raise f.Broken("a zygote knows one frame")
     options = loads(body or b"{}")
     order = options.get("confine")
-    fds = stream.take_fds(1 if order is None else 2 + order["joins"])
+    if order is None and doors.sock is not None:
+        raise f.Broken("a fork that nothing binds")  # it would have all that the zygote has
+    fds = stream.take_fds(1 if order is None or doors.sock is not None else 2)
     try:
+        if order is not None:
+            fds += doors.take(order["workspace"])
         pid = fork()
     except OSError as error:
         f.close_all(fds)
