@@ -223,6 +223,13 @@ TEST_P(SeccompClaims, WithoutNamespacesTheHostsIpcAndLimitsAreOutOfReach) {
   standard(kAllow, "prlimit64", {1});
 }
 
+// T63
+TEST_P(SeccompClaims, NoLimitsOfOthersAndNothingThatIsCountedForTheWholeMachine) {
+  standard(kAllow, "prlimit64", {0, 7 /* files */, kUnread});
+  standard(fail(EPERM), "prlimit64", {1, 7 /* files */, kUnread});
+  for (const char* call : {"io_setup", "io_submit", "io_getevents"}) standard(fail(ENOSYS), call);
+}
+
 TEST_P(SeccompClaims, NoDeviceNodes) {
   for (uint64_t kind : {S_IFCHR, S_IFBLK}) {
     both_for_programs(fail(EPERM), "mknod", {0, kind | 0600});
@@ -325,6 +332,15 @@ TEST_P(SeccompClaims, AServerHasItsFilesAndNoWayToAnythingElse) {
   expect(FilterName::kServer, fail(EPERM), "mmap", {0, 4096, 4 /* PROT_EXEC */});
   for (const char* call : {"openat", "mkdirat", "renameat2", "unlinkat", "flock", "memfd_create"})
     expect(FilterName::kServer, kAllow, call);
+}
+
+TEST_P(SeccompClaims, AServerThatListensAcceptsAndHasNothingElseMore) {
+  expect(FilterName::kHttpServer, kAllow, "accept4");
+  for (const char* call : {"execve", "clone3", "fork", "unshare", "mount", "ptrace", "kill",
+                           "symlinkat", "linkat", "connect", "bind", "listen", "openat2", "prctl"})
+    expect(FilterName::kHttpServer, fail(EPERM), call);
+  for (uint64_t family : {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK})
+    expect(FilterName::kHttpServer, fail(EPERM), "socket", {family, SOCK_STREAM, 0});
 }
 
 TEST_P(SeccompClaims, InitHasItsFewCallsAndDiesOnAnyOther) {

@@ -19,11 +19,12 @@ enum class FilterName {
   kNamesAndReads,     // … and every other opening
   kWarden,            // the warden: our own code, inside the cell
   kServer,            // the half of a server that parses: our own code, with the files of its state
+  kHttpServer,        // … and that accepts connections on sockets that it has already
 };
 
 // With `notify_exec`, execve and execveat ask the listener (SECCOMP_RET_USER_NOTIF); without a
-// listener the kernel answers them with ENOSYS. kInit, kGateway, kWarden and
-// kServer have no exec either way.
+// listener the kernel answers them with ENOSYS. kInit, kGateway, kWarden, kServer and kHttpServer
+// have no exec either way.
 std::span<const sock_filter> filter_for(FilterName name, bool notify_exec);
 
 // Both architectures are in the library, so that each can be tested on the other. The linker leaves

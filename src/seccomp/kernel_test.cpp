@@ -192,7 +192,7 @@ class SeccompKernel : public testing::TestWithParam<FilterName> {};
 std::string filter_label(const testing::TestParamInfo<FilterName>& info) {
   constexpr const char* kLabels[] = {"Standard", "Nested", "NoSockets",        "Init",
                                      "Gateway",  "Names",  "NamesAndRemovals", "NamesAndReads",
-                                     "Warden",   "Server"};
+                                     "Warden",   "Server", "HttpServer"};
   return kLabels[static_cast<int>(info.param)];
 }
 

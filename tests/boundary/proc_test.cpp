@@ -154,5 +154,12 @@ TEST(Proc, T23_TheLimitOnCoresCannotBeChanged) {
   EXPECT_TRUE(worked(on_host({"raise-limit", "4"}, how)));
 }
 
+TEST(Proc, T63_NeitherLimitsOfOthersNorWhatIsCountedForTheMachine) {
+  for (const char* probe : {"limit-of-child", "aio-context"}) {
+    EXPECT_TRUE(refused(in_cell({probe}))) << probe;
+    EXPECT_TRUE(worked(on_host({probe}))) << probe;
+  }
+}
+
 }  // namespace
 }  // namespace caisson::boundary

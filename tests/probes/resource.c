@@ -166,6 +166,31 @@ static int zero_limit(int argc, char** argv) {
   return answer(syscall(SYS_prlimit64, 0L, resource, &none, NULL));
 }
 
+// The limits of another process with the same ids.
+static int limit_of_child(int argc, char** argv) {
+  (void)argv;
+  if (argc != 0) return PROBE_USAGE;
+  pid_t child = fork();
+  if (child < 0) return errno;
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  struct rlimit few = {3, 3};
+  int result = answer(syscall(SYS_prlimit64, (long)child, (long)RLIMIT_NOFILE, &few, NULL));
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+  return result;
+}
+
+// A context of Linux AIO, of which the whole machine has so many.
+static int aio_context(int argc, char** argv) {
+  (void)argv;
+  if (argc != 0) return PROBE_USAGE;
+  unsigned long context = 0;
+  return answer(syscall(SYS_io_setup, 1L, &context));
+}
+
 static int flood(int argc, char** argv) {
   if (argc != 2) return PROBE_USAGE;
   static char block[65536];
@@ -201,6 +226,8 @@ const struct Probe resource_probes[] = {{"forks", fork_many, "COUNT"},
                                         {"mlock", lock_memory, "BYTES"},
                                         {"raise-limit", raise_limit, "NUMBER"},
                                         {"zero-limit", zero_limit, "NUMBER prlimit64|setrlimit"},
+                                        {"limit-of-child", limit_of_child, ""},
+                                        {"aio-context", aio_context, ""},
                                         {"flood", flood, "BYTES LETTER|binary"},
                                         {"crash", crash, ""},
                                         {NULL, NULL, NULL}};

@@ -22,6 +22,7 @@ std::vector<Group> init_groups();
 std::vector<Group> gateway_groups();
 std::vector<Group> warden_groups();
 std::vector<Group> server_groups();
+std::vector<Group> listener_groups();
 
 // The verdict for a call that no group names.
 Verdict unlisted_verdict(FilterName filter);

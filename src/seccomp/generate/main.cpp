@@ -23,7 +23,8 @@ constexpr Named kFilters[] = {{FilterName::kStandard, "kStandard"},
                               {FilterName::kNamesAndRemovals, "kNamesAndRemovals"},
                               {FilterName::kNamesAndReads, "kNamesAndReads"},
                               {FilterName::kWarden, "kWarden"},
-                              {FilterName::kServer, "kServer"}};
+                              {FilterName::kServer, "kServer"},
+                              {FilterName::kHttpServer, "kHttpServer"}};
 
 std::string array_text(const std::string& name, const std::vector<sock_filter>& code) {
   std::string text = fmt::format("\n// {} instructions\ninline constexpr sock_filter {}[] = {{\n",
@@ -43,7 +44,8 @@ Result<std::string> header_text(Arch arch, const char* arch_name) {
     std::string name = one.constant, with_notify = name;
     text += array_text(name, compile(TRY(make_table(arch, one.filter, false))));
     if (one.filter != FilterName::kInit && one.filter != FilterName::kGateway &&
-        one.filter != FilterName::kWarden && one.filter != FilterName::kServer) {
+        one.filter != FilterName::kWarden && one.filter != FilterName::kServer &&
+        one.filter != FilterName::kHttpServer) {
       with_notify += "NotifyExec";
       text += array_text(with_notify, compile(TRY(make_table(arch, one.filter, true))));
     }

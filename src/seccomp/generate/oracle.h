@@ -91,6 +91,7 @@ constexpr FilterName kFilterNames[] = {FilterName::kStandard,         FilterName
                                        FilterName::kNoSockets,        FilterName::kInit,
                                        FilterName::kGateway,          FilterName::kNames,
                                        FilterName::kNamesAndRemovals, FilterName::kNamesAndReads,
-                                       FilterName::kWarden,           FilterName::kServer};
+                                       FilterName::kWarden,           FilterName::kServer,
+                                       FilterName::kHttpServer};
 
 }  // namespace caisson

@@ -65,8 +65,9 @@ Result<Table> make_table(Arch arch, FilterName filter, bool notify_exec) {
     TRY(put_in(table, gateway_groups()));
     return table;
   }
-  if (filter == FilterName::kServer) {
+  if (filter == FilterName::kServer || filter == FilterName::kHttpServer) {
     TRY(put_in(table, server_groups()));
+    if (filter == FilterName::kHttpServer) TRY(put_in(table, listener_groups()));
     return table;
   }
   if (filter == FilterName::kWarden) {
