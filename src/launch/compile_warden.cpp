@@ -10,6 +10,18 @@ const std::string& CompiledWarden::keep(std::string text) {
   return strings_.back();
 }
 
+// The part whose folder has to be older: the first one of the name itself, behind the `**` that
+// says where it may be; in a pattern without one, the first that is no wildcard.
+static uint32_t first_part(const FilePattern& from, const std::vector<warden::Part>& parts) {
+  auto count = static_cast<uint32_t>(parts.size());
+  if (from.by_last_folder || !control_enabled("warden-first-folder")) return count;
+  uint32_t at = 0;
+  while (at < count && parts[at].kind != warden::Part::kAnyDepth) ++at;
+  if (at < count) return at + 1;
+  for (at = 0; at < count && parts[at].kind != warden::Part::kLiteral;) ++at;
+  return at;
+}
+
 warden::Pattern CompiledWarden::pattern(const FilePattern& from) {
   std::vector<std::string_view> words;
   for (std::string_view word : split(from.text, '/'))
@@ -29,8 +41,14 @@ warden::Pattern CompiledWarden::pattern(const FilePattern& from) {
                                : warden::Part::kLiteral});
   }
   const std::string& kept = keep(std::move(head));
-  return {kept.c_str(), static_cast<uint32_t>(kept.size()), parts.data(),
-          static_cast<uint32_t>(parts.size()), from.only_in_older_folder};
+  return {kept.c_str(),
+          static_cast<uint32_t>(kept.size()),
+          parts.data(),
+          static_cast<uint32_t>(parts.size()),
+          from.only_in_older_folder,
+          first_part(from, parts),
+          from.covers != FilePattern::Covers::kTree,
+          from.covers == FilePattern::Covers::kNewFile};
 }
 
 const warden::Pattern* CompiledWarden::patterns(const std::vector<FilePattern>& from,
@@ -56,6 +74,7 @@ void CompiledWarden::compile(const WardenPlan& plan, int report_fd) {
   rules_.judge_links = control_enabled("warden-links");
   rules_.judge_reads = control_enabled("warden-reads");
   rules_.judge_sockets = control_enabled("warden-sockets");
+  rules_.judge_places = control_enabled("warden-places");
 }
 
 }  // namespace caisson

@@ -40,6 +40,9 @@ Denial in_words(const warden::Report& report, const WardenPlan& rules) {
               fmt::format("add {} or a folder above it to allowWrite", path)};
     case warden::Refused::kSocket:
       return {"unix-socket: of the host", path, fmt::format("add {} to the allowed sockets", path)};
+    case warden::Refused::kFormerFolder:
+      return {"file-write: a link where a folder was before", path,
+              "it could lead to names that are protected there; make a folder, or another name"};
   }
   const char* kind = report.what == warden::Refused::kRead ? "file-read" : "file-write";
   std::string origin = pattern ? pattern->origin : "a rule";

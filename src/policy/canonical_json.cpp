@@ -116,10 +116,15 @@ static json::object network_json(const NetworkPolicy& network) {
 
 static json::array patterns_json(const std::vector<FilePattern>& patterns) {
   json::array out;
-  for (const FilePattern& pattern : patterns)
-    out.push_back(json::object{{"path", text_value(pattern.text)},
-                               {"literal", pattern.literal_head},
-                               {"only_in_older_folder", pattern.only_in_older_folder}});
+  for (const FilePattern& pattern : patterns) {
+    json::object one{{"path", text_value(pattern.text)},
+                     {"literal", pattern.literal_head},
+                     {"only_in_older_folder", pattern.only_in_older_folder}};
+    if (pattern.by_last_folder) one["by_last_folder"] = true;
+    if (pattern.covers == FilePattern::Covers::kItself) one["itself_only"] = true;
+    if (pattern.covers == FilePattern::Covers::kNewFile) one["new_file_only"] = true;
+    out.push_back(std::move(one));
+  }
   return out;
 }
 

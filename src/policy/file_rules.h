@@ -15,7 +15,18 @@ struct FilePattern {
   bool literal = false;  // wildcards in it stand for themselves
   // Only below folders that stood there when the cell began: `git clone` inside a cell may write
   // the hooks and the config of the repository that it makes, never those of one that was there.
+  // The folder that counts holds the first part behind the `**`: a `.git` that is made in an older
+  // folder steers whoever works there, however new it is itself.
   bool only_in_older_folder = false;
+  // The one that holds the last part counts instead: `git worktree add` makes a folder of its own
+  // in the `.git` of a repository that was there.
+  bool by_last_folder = false;
+  enum class Covers : uint8_t {
+    kTree,     // it and what lies below
+    kItself,   // what lies below is left to other rules
+    kNewFile,  // itself, and only that no file gets the name: what has it is written as before
+  };
+  Covers covers = Covers::kTree;
   size_t literal_head = 0;  // by resolve(): so many components stand for themselves
   std::string origin;       // "filesystem.denyRead[2]", "always denied"
   std::string reason;       // for a person; may be empty

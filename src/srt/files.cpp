@@ -26,6 +26,14 @@ constexpr ProtectedName kProtected[] = {
 constexpr std::string_view kAlwaysWritable[] = {"~/.npm/_logs", "~/.claude/debug"};
 constexpr std::string_view kAlways = "always denied";
 constexpr const char* kSteers = "it steers programs outside";
+constexpr const char* kNamesPrograms =
+    "it names programs that git runs outside; filesystem.allowGitConfig allows it";
+constexpr const char* kNewGit =
+    "git outside would run what its configuration names: make a new folder for the repository, or "
+    "set filesystem.allowGitConfig";
+constexpr const char* kBareRepository =
+    "a folder with a HEAD can be a repository, and git outside would run what its configuration "
+    "names: make a new folder for it, or set filesystem.allowGitConfig";
 constexpr std::string_view kTemporary = "/tmp/claude";
 // The cell's own in every view, and so the last resort for temporary files.
 constexpr std::string_view kOwnMemory = "/dev/shm";
@@ -95,12 +103,12 @@ class FileMapper {
     return {};
   }
 
-  void protect(std::string text, bool literal, bool only_older, const char* reason) {
-    rules_.deny_write.push_back({.text = std::move(text),
-                                 .literal = literal,
-                                 .only_in_older_folder = only_older,
-                                 .origin = std::string(kAlways),
-                                 .reason = reason});
+  FilePattern& protect(std::string text, bool literal, bool only_older, const char* reason) {
+    return rules_.deny_write.emplace_back(FilePattern{.text = std::move(text),
+                                                      .literal = literal,
+                                                      .only_in_older_folder = only_older,
+                                                      .origin = std::string(kAlways),
+                                                      .reason = reason});
   }
 
   void protect_names() {
@@ -113,23 +121,49 @@ class FileMapper {
       if (one.in_repositories || scene_.files.look(join_path(scene_.caller.cwd, name)))
         protect(join_path(scene_.caller.cwd, name), true, false, kSteers);
     }
-    // `git clone` and `git init` inside write those of the repository that they make.
+    protect_git(anywhere);
+    protect_repository_elsewhere();
+  }
+
+  // `git clone` and `git init` inside write those of the repository that they make, in a folder
+  // that they make. In an older one a repository of the program's own would steer whoever works
+  // there, by the first `git status` outside; who has allowed configuration has allowed that.
+  void protect_git(const std::string& anywhere) {
+    if (!said_.allow_git_config) {
+      protect(anywhere + ".git", false, true, kNewGit).covers = FilePattern::Covers::kItself;
+      // Without any `.git` git takes the folder itself for one: its HEAD, its config, its hooks.
+      protect(anywhere + "HEAD", false, true, kBareRepository).covers =
+          FilePattern::Covers::kNewFile;
+    }
+    protect_bare(anywhere);
     for (const char* name : {".git/hooks", ".git/modules/**/hooks"})
       protect_in_repositories(anywhere, name, "git runs them outside");
     // Where git looks for both instead.
     for (const char* name : {".git/commondir", ".git/modules/**/commondir",
                              ".git/worktrees/*/commondir", ".git/worktrees/*/gitdir"})
       protect_in_repositories(anywhere, name, "it leads git to other hooks");
-    if (!said_.allow_git_config)
-      for (const char* name :
-           {".git/config", ".git/config.worktree", ".git/modules/**/config",
-            ".git/modules/**/config.worktree", ".git/worktrees/*/config.worktree"})
-        protect_in_repositories(anywhere, name, "it names programs that git runs outside");
-    protect_repository_elsewhere();
+    if (said_.allow_git_config) return;
+    for (const char* name : {".git/config", ".git/config.worktree", ".git/modules/**/config",
+                             ".git/modules/**/config.worktree", ".git/worktrees/*/config.worktree"})
+      protect_in_repositories(anywhere, name, kNamesPrograms);
   }
 
-  void protect_in_repositories(const std::string& anywhere, const char* name, const char* reason) {
-    protect(anywhere + name, false, true, reason);
+  // Of those that were there, by the name that they have by custom.
+  void protect_bare(const std::string& anywhere) {
+    auto add = [&](const char* name, const char* reason) {
+      protect(anywhere + "?*.git/" + name, false, true, reason).by_last_folder = true;
+    };
+    add("hooks", "git runs them outside");
+    add("commondir", "it leads git to other hooks");
+    if (said_.allow_git_config) return;
+    for (const char* name : {"config", "config.worktree"}) add(name, kNamesPrograms);
+  }
+
+  void protect_in_repositories(const std::string& anywhere, std::string_view name,
+                               const char* reason) {
+    // `git worktree add` makes a folder in the `.git` of a repository that was there.
+    protect(anywhere + std::string(name), false, true, reason).by_last_folder =
+        said_.allow_git_config || name.starts_with(".git/worktrees/");
     std::string here = join_path(scene_.caller.cwd, name);
     if (scene_.files.look(here)) protect(here, true, false, reason);
   }
@@ -145,7 +179,7 @@ class FileMapper {
       protect(folder + "/hooks", true, false, "git runs them outside");
       if (said_.allow_git_config) continue;
       for (const char* name : {"/config", "/config.worktree"})
-        protect(folder + name, true, false, "it names programs that git runs outside");
+        protect(folder + name, true, false, kNamesPrograms);
     }
   }
 

@@ -96,7 +96,9 @@ constexpr Key kKeys[] = {
     {"filesystem.denyWrite", S::kPaths, W::kWorks, "wins over allowWrite", "test_deny_write", "",
      true},
     {"filesystem.allowGitConfig", S::kBool, W::kWorks,
-     ".git/config may be written; hooks stay denied", "test_allow_git_config"},
+     ".git/config may be written, and a .git be made in a folder that was there; hooks stay "
+     "denied",
+     "test_allow_git_config"},
     {"filesystem.readMode", S::kChoice, W::kOwn,
      "allowlist: nothing is seen but the system's programs, allowRead and allowWrite",
      "test_read_mode_allowlist", "denylist|allowlist"},

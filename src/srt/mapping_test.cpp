@@ -80,6 +80,30 @@ TEST(SrtMapping, FixedNamesAreDeniedBelowTheCurrentFolder) {
   EXPECT_TRUE(has(denied, "/home/ada/project/**/.git/config"));
 }
 
+// A repository that is made in a folder that was there has a configuration, too.
+TEST(SrtMapping, ANewRepositoryIsForNewFoldersUnlessConfigurationIsAllowed) {
+  Mapping mapping;
+  Mapped mapped = mapping.of(settings("", kNothing));
+  const auto& denied = mapped.settings.file_rules.deny_write;
+  const FilePattern* git = find(denied, "/home/ada/project/**/.git");
+  ASSERT_TRUE(git);
+  EXPECT_TRUE(git->covers == FilePattern::Covers::kItself && git->only_in_older_folder &&
+              !git->by_last_folder);
+  const FilePattern* bare = find(denied, "/home/ada/project/**/HEAD");
+  ASSERT_TRUE(bare);
+  EXPECT_TRUE(bare->covers == FilePattern::Covers::kNewFile && bare->only_in_older_folder);
+  EXPECT_TRUE(find(denied, "/home/ada/project/**/?*.git/config")->by_last_folder);
+  EXPECT_FALSE(find(denied, "/home/ada/project/**/.git/hooks")->by_last_folder);
+  // `git worktree add` works in a repository that was there.
+  EXPECT_TRUE(find(denied, "/home/ada/project/**/.git/worktrees/*/commondir")->by_last_folder);
+  Mapped allowed = mapping.of(settings("", std::string(kNothing) + R"(,"allowGitConfig":true)"));
+  const auto& fewer = allowed.settings.file_rules.deny_write;
+  for (const char* name : {".git", "HEAD", "?*.git/config"})
+    EXPECT_FALSE(has(fewer, std::string("/home/ada/project/**/") + name)) << name;
+  EXPECT_TRUE(has(fewer, "/home/ada/project/**/?*.git/hooks"));
+  EXPECT_TRUE(find(fewer, "/home/ada/project/**/.git/hooks")->by_last_folder);
+}
+
 TEST(SrtMapping, AllowGitConfigLeavesHooksDenied) {
   Mapping mapping;
   Mapped mapped = mapping.of(settings("", std::string(kNothing) + R"(,"allowGitConfig":true)"));

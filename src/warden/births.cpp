@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "warden/places.h"
 #include "warden/state.h"
 
 namespace caisson::warden {
@@ -29,6 +30,7 @@ struct Made {
 };
 constexpr uint32_t kMostMade = 1 << 14, kMostSteps = 64;
 Made made[kMostMade];
+constinit Places places;
 
 // The slot that has it, or the one that it would take; null: neither is near enough.
 Made* slot_of(uint64_t device, uint64_t inode) {
@@ -68,6 +70,17 @@ bool is_older(long fd) {
   if (result < 0 || !(info.stx_mask & STATX_BTIME)) return true;
   if (info.stx_btime.tv_sec != warden.start_sec) return info.stx_btime.tv_sec < warden.start_sec;
   return info.stx_btime.tv_nsec <= warden.start_nsec;
+}
+
+// Whoever works in a folder knows it by its path, not by its age: what is made where one stood is
+// that folder to them. Only asked and changed by who has the order of changes.
+void remember_place(const char* path, uint32_t size, long folder) {
+  if (lies_in_older_reach(path, size) && is_older(folder)) places.add(path, size);
+}
+
+// A table that is full has every path, and the rules are still those of their own reach.
+bool stood_there(const char* path, uint32_t size) {
+  return warden.rules->judge_places && places.has(path, size) && lies_in_older_reach(path, size);
 }
 
 }  // namespace caisson::warden

@@ -40,14 +40,32 @@ bool refuse_by(const Call& call, uint32_t rule, const Spot& spot) {
   return true;
 }
 
-// An O_PATH descriptor of what has the name, links not followed; -1 when there is none.
+// A link that stands for the folder above a protected name leads past it; so does one that stands
+// where an older folder stood.
+bool refuse_link(const Call& call, const Spot& at) {
+  uint32_t rule = leads_past_protected(at.text, at.size, at.folder);
+  if (rule == kFree) rule = forbids_new(at.text, at.size, at.folder);
+  if (refuse_by(call, rule, at)) return true;
+  if (!stood_there(at.text, at.size)) return false;
+  report(Refused::kFormerFolder, kNoRule, at.text, at.size);
+  answer(call, -EPERM);
+  return true;
+}
+
+// What has the name, links not followed. `error` is 0 also when there is none: what is there but
+// can't be looked at (EMFILE, ENOMEM) is not judged as if it were not.
 struct Thing {
-  long fd = -1;
+  long fd = -1, error = 0;
   bool is_folder = false, is_link = false;
   explicit Thing(const Spot& spot) {
-    fd = sys_call(SYS_openat, long{spot.folder}, spot.name, long{O_PATH | O_NOFOLLOW | O_CLOEXEC});
+    fd = look_at(spot.folder, spot.name);
+    if (fd < 0) {
+      error = fd == -ENOENT ? 0 : fd;
+      return;
+    }
     struct stat info;
-    if (fd < 0 || sys_call(SYS_newfstatat, fd, "", &info, long{AT_EMPTY_PATH}) < 0) return;
+    error = sys_call(SYS_newfstatat, fd, "", &info, long{AT_EMPTY_PATH});
+    if (error < 0) return;
     is_folder = S_ISDIR(info.st_mode);
     is_link = S_ISLNK(info.st_mode);
   }
@@ -72,13 +90,22 @@ void leave_first_tick() {
   }
 }
 
+bool is_there(const Spot& spot) {
+  struct stat info;
+  return sys_call(SYS_newfstatat, long{spot.folder}, spot.name, &info, long{AT_SYMLINK_NOFOLLOW}) ==
+         0;
+}
+
 void take_mkdir(const Call& call, int dirfd, uint64_t path, uint64_t mode) {
   leave_first_tick();
   Spot spot;
   take_umask_of(call);
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
-  if (refuse_write(call, spot) != kFree) return;
+  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
+  // As the kernel has it: `mkdir -p .git/info` is no attempt at a `.git` that is there.
+  if (rule != kFree && is_there(spot)) return answer(call, -EEXIST);
+  if (refuse_by(call, rule, spot)) return;
   long result =
       sys_call(SYS_mkdirat, long{spot.folder}, spot.name, static_cast<long>(mode & 07777));
   if (result >= 0) remember_made(spot);
@@ -91,7 +118,7 @@ void take_mknod(const Call& call, int dirfd, uint64_t path, uint64_t mode, uint6
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
   if (spot.wants_folder) return answer(call, -ENOENT);
-  if (refuse_write(call, spot) != kFree) return;
+  if (refuse_write(call, spot) != kFree || refuse_new_file(call, spot)) return;
   finish(call,
          sys_call(SYS_mknodat, long{spot.folder}, spot.name,
                   static_cast<long>(mode & (S_IFMT | 07777)), static_cast<long>(device)),
@@ -106,9 +133,7 @@ void take_symlink(const Call& call, uint64_t target, int dirfd, uint64_t path) {
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
   if (spot.wants_folder) return answer(call, -ENOENT);
-  if (refuse_write(call, spot) != kFree) return;
-  // A link that stands for the folder above a protected name leads past it.
-  if (refuse_by(call, is_above_protected(spot.text, spot.size, -1), spot)) return;
+  if (refuse_write(call, spot) != kFree || refuse_link(call, spot)) return;
   finish(call, sys_call(SYS_symlinkat, text, long{spot.folder}, spot.name), spot);
 }
 
@@ -144,10 +169,11 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
     }
   }
   if (warden.rules->judge_links && refuse_write(call, to) != kFree) return;
+  if (refuse_new_file(call, to)) return;
   struct stat info;
-  if (sys_call(SYS_newfstatat, long{from.object}, "", &info, long{AT_EMPTY_PATH}) == 0 &&
-      S_ISLNK(info.st_mode) && refuse_by(call, is_above_protected(to.text, to.size, -1), to))
-    return;
+  long seen = sys_call(SYS_newfstatat, long{from.object}, "", &info, long{AT_EMPTY_PATH});
+  if (seen < 0) return answer(call, seen);
+  if (S_ISLNK(info.st_mode) && refuse_link(call, to)) return;
   char number[24];
   put_number(number, static_cast<uint64_t>(from.object));
   finish(call,
@@ -156,34 +182,60 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
          to);
 }
 
-// One side of a rename: what is there may not go, and what comes may not stand there.
-enum class Side { kLeaves, kArrives };
-bool may_not_move(const Call& call, const Spot& at, Side side, const Thing& there,
-                  const Thing& comes) {
-  if (!warden.rules->judge_renames) return false;
+// One side of a rename: what is there may not go.
+bool may_not_leave(const Call& call, const Spot& at, const Thing& there, bool readable) {
   if (refuse_write(call, at) != kFree) return true;
   // Under another name it could be read.
-  uint32_t rule = side == Side::kLeaves ? forbids_read(at.text, at.size) : kFree;
+  uint32_t rule = readable ? forbids_read(at.text, at.size) : kFree;
   if (rule != kFree) {
     report(Refused::kRead, rule, at.text, at.size);
     answer(call, -EACCES);
     return true;
   }
   // Whatever it is: another cell that works here could have put a folder in the place of a file.
-  if (there.fd >= 0 &&
-      refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(there.fd)), at))
-    return true;
-  return comes.fd >= 0 &&
-         refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(comes.fd)), at);
+  return there.fd >= 0 &&
+         refuse_by(call, is_above_protected(at.text, at.size, static_cast<int>(there.fd)), at);
 }
 
 // True when it was answered.
 bool stays_for_what_it_holds(const Call& call, const Spot& at, const Thing& folder) {
   uint32_t rule = kFree;
-  long result = holds_protected(at, folder.fd, rule);
+  long result = folder.is_folder ? holds_protected(at, folder.fd, rule) : 0;
   if (result == -EPERM) return refuse_by(call, rule, at);
   if (result < 0) answer(call, result);
   return result < 0;
+}
+
+// The other side: what comes may not stand there, or brings what may not.
+bool may_not_come(const Call& call, const Spot& from, const Spot& to, const Thing& comes,
+                  const Thing& was) {
+  if (comes.fd < 0) return false;
+  int moved = static_cast<int>(comes.fd);
+  uint32_t rule = comes_above_protected(to.text, to.size, moved, to.folder);
+  // git writes a file beside it and renames it onto the one that is there. Whatever comes: another
+  // cell could have put a file in the place of a folder.
+  if (rule == kFree && (was.fd < 0 || was.is_folder))
+    rule = forbids_new(to.text, to.size, to.folder);
+  if (refuse_by(call, rule, to)) return true;
+  if (comes.is_link && refuse_link(call, to)) return true;
+  if (!comes.is_folder || !stood_there(to.text, to.size)) return false;
+  long result = brings_protected(from, to, rule);
+  if (result == -EPERM) return refuse_by(call, rule, to);
+  if (result < 0) answer(call, result);
+  return result < 0;
+}
+
+bool may_not_move(const Call& call, const Spot& from, const Spot& to, const Thing& moved,
+                  const Thing& replaced, bool exchange) {
+  if (!warden.rules->judge_renames) return false;
+  if (may_not_leave(call, from, moved, true)) return true;
+  if (may_not_leave(call, to, replaced, exchange)) return true;
+  if (stays_for_what_it_holds(call, from, moved)) return true;
+  if (exchange && stays_for_what_it_holds(call, to, replaced)) return true;
+  // One that is replaced is empty.
+  if (replaced.is_folder) remember_place(to.text, to.size, replaced.fd);
+  if (may_not_come(call, from, to, moved, replaced)) return true;
+  return exchange && may_not_come(call, to, from, replaced, moved);
 }
 
 void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, uint64_t to_path,
@@ -195,12 +247,9 @@ void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, u
   if (!found(call, from_fd, from_path, from) || !found(call, to_fd, to_path, to)) return;
   if (!from.name[0] || !to.name[0]) return answer(call, -EBUSY);
   Thing moved(from), replaced(to);
-  bool exchange = flags & RENAME_EXCHANGE;
-  Side other = exchange ? Side::kLeaves : Side::kArrives;
-  if (may_not_move(call, from, Side::kLeaves, moved, exchange ? replaced : moved)) return;
-  if (may_not_move(call, to, other, replaced, moved)) return;
-  if (moved.is_folder && stays_for_what_it_holds(call, from, moved)) return;
-  if (exchange && replaced.is_folder && stays_for_what_it_holds(call, to, replaced)) return;
+  if (moved.error < 0 || replaced.error < 0)
+    return answer(call, moved.error < 0 ? moved.error : replaced.error);
+  if (may_not_move(call, from, to, moved, replaced, flags & RENAME_EXCHANGE)) return;
   if (changes_scope(from, to)) return answer(call, -EXDEV);
   if ((from.wants_folder || to.wants_folder) && !moved.is_folder) return answer(call, -ENOTDIR);
   finish(call,
@@ -214,8 +263,12 @@ void take_rmdir(const Call& call, int dirfd, uint64_t path) {
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EBUSY);
   if (refuse_write(call, spot) != kFree) return;
-  if (refuse_older_above(call, spot, Thing(spot).fd)) return;
-  finish(call, sys_call(SYS_unlinkat, long{spot.folder}, spot.name, long{AT_REMOVEDIR}), spot);
+  Thing there(spot);
+  if (there.error < 0) return answer(call, there.error);
+  if (refuse_older_above(call, spot, there.fd)) return;
+  long result = sys_call(SYS_unlinkat, long{spot.folder}, spot.name, long{AT_REMOVEDIR});
+  if (result >= 0) remember_place(spot.text, spot.size, there.fd);
+  finish(call, result, spot);
 }
 
 }  // namespace
@@ -257,6 +310,12 @@ uint32_t refuse_write(const Call& call, const Spot& spot) {
 bool refuse_older_above(const Call& call, const Spot& spot, long there) {
   if (there < 0) return false;
   return refuse_by(call, is_older_above_protected(spot.text, spot.size, there), spot);
+}
+
+bool refuse_new_file(const Call& call, const Spot& spot) {
+  uint32_t rule = stands_above_protected(spot.text, spot.size, spot.folder);
+  if (rule == kFree) rule = forbids_new(spot.text, spot.size, spot.folder);
+  return refuse_by(call, rule, spot);
 }
 
 void take_call(const Call& call) {

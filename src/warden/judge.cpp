@@ -25,10 +25,11 @@ unsigned count_slashes(const char* path, uint32_t from, uint32_t to) {
   return n;
 }
 
-// The folder that holds the matched name, found from `folder`, which holds the path's last one.
-bool folder_is_older(const char* path, uint32_t size, uint32_t matched, long folder) {
-  if (folder < 0) return true;
-  unsigned levels = count_slashes(path, matched, size);
+// Of the folder that is the path's first `end` bytes, found from `folder`, which holds the path's
+// last name. It is older by its birth, or because an older one stood in its place.
+bool folder_is_older(const char* path, uint32_t size, uint32_t end, long folder) {
+  if (folder < 0 || stood_there(path, end)) return true;
+  unsigned levels = count_slashes(path, end + 1, size);
   if (levels == 0) return is_older(folder);
   char way[256];
   if (!climb(levels, "", way, sizeof way)) return true;
@@ -37,6 +38,21 @@ bool folder_is_older(const char* path, uint32_t size, uint32_t matched, long fol
   bool older = is_older(above);
   close_fd(above);
   return older;
+}
+
+// Whether the name begins in an older folder, at any of the places where it may.
+bool begins_in_older(const Pattern& pattern, const char* path, uint32_t size, long folder) {
+  uint32_t at = begins_at(pattern, path, size, 0);
+  for (; at != kNowhere; at = begins_at(pattern, path, size, at + 1))
+    if (folder_is_older(path, size, at, folder)) return true;
+  return false;
+}
+
+bool holds(const Pattern& pattern, const char* path, uint32_t size, uint32_t matched, long folder) {
+  if (!pattern.only_in_older_folder) return true;
+  if (pattern.first < pattern.count) return begins_in_older(pattern, path, size, folder);
+  while (matched > 0 && path[matched - 1] != '/') --matched;
+  return folder_is_older(path, size, matched ? matched - 1 : 0, folder);
 }
 
 // How much of the path the closest pattern matches; 0: none does.
@@ -59,9 +75,22 @@ uint32_t forbids_write(const char* path, uint32_t size, long folder) {
   if (!rules.judge_names) return kFree;
   for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
     const Pattern& pattern = rules.deny_write[i];
+    if (pattern.new_file_only) continue;
     Match found = match(pattern, path, size);
-    if (!found.hit) continue;
-    if (!pattern.only_in_older_folder || folder_is_older(path, size, found.matched, folder))
+    if (found.hit && holds(pattern, path, size, found.matched, folder)) return i;
+  }
+  return kFree;
+}
+
+uint32_t forbids_new(const char* path, uint32_t size, long folder) {
+  const Rules& rules = *warden.rules;
+  if (!rules.judge_names) return kFree;
+  for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
+    const Pattern& pattern = rules.deny_write[i];
+    if (!pattern.new_file_only) continue;
+    Match found = match(pattern, path, size);
+    if (found.hit && holds(pattern, path, size, found.matched, folder) &&
+        !lies_in_repository(path, pattern.head_size, size))
       return i;
   }
   return kFree;
@@ -101,6 +130,37 @@ uint32_t is_above_protected(const char* path, uint32_t size, int moved) {
   return kFree;
 }
 
+uint32_t stands_above_protected(const char* path, uint32_t size, long folder) {
+  const Rules& rules = *warden.rules;
+  if (!rules.judge_renames) return kFree;
+  for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
+    const Pattern& pattern = rules.deny_write[i];
+    if (pattern.first < pattern.count && pattern.only_in_older_folder &&
+        match(pattern, path, size).ancestor && begins_in_older(pattern, path, size, folder))
+      return i;
+  }
+  return kFree;
+}
+
+uint32_t comes_above_protected(const char* path, uint32_t size, int moved, long folder) {
+  uint32_t rule = is_above_protected(path, size, moved);
+  return rule != kFree ? rule : stands_above_protected(path, size, folder);
+}
+
+uint32_t leads_past_protected(const char* path, uint32_t size, long folder) {
+  uint32_t rule = comes_above_protected(path, size, -1, folder);
+  const Rules& rules = *warden.rules;
+  for (uint32_t i = 0; rule == kFree && rules.judge_renames && i < rules.deny_write_count; ++i) {
+    const Pattern& pattern = rules.deny_write[i];
+    if (pattern.first >= pattern.count || !pattern.only_in_older_folder) continue;
+    // In a "**" behind the first part: any folder there is above what the pattern means.
+    if (match(pattern, path, size).loops >> pattern.first &&
+        begins_in_older(pattern, path, size, folder))
+      rule = i;
+  }
+  return rule;
+}
+
 // With the folder gone another one, new, could take its place, and what was protected in it would
 // not be in the new one.
 uint32_t is_older_above_protected(const char* path, uint32_t size, long folder) {
@@ -136,6 +196,14 @@ bool lies_in_reach(const char* path, uint32_t size) {
   const Rules& rules = *warden.rules;
   for (uint32_t i = 0; i < rules.deny_write_count; ++i)
     if (match(rules.deny_write[i], path, size).loops) return true;
+  return false;
+}
+
+bool lies_in_older_reach(const char* path, uint32_t size) {
+  const Rules& rules = *warden.rules;
+  for (uint32_t i = 0; i < rules.deny_write_count; ++i)
+    if (rules.deny_write[i].only_in_older_folder && match(rules.deny_write[i], path, size).loops)
+      return true;
   return false;
 }
 

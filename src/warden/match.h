@@ -18,6 +18,18 @@ struct Match {
 // `path` is absolute and canonical: no empty part, no dot, no slash at its end.
 Match match(const Pattern&, const char* path, uint32_t size);
 
+// Where the name begins in a path that the pattern matches, or that leads to it: the end of the
+// folder that holds its first part ("/p/x" of "/p/x/.git/hooks"), at `from` or later. It may be
+// more than one place. kNowhere: there is none.
+constexpr uint32_t kNowhere = 0xffffffff;
+uint32_t begins_at(const Pattern&, const char* path, uint32_t size, uint32_t from);
+
+// Where git itself keeps more than one HEAD: below a `.git`, which nobody makes in an older folder,
+// and in `logs`, `refs`, `worktrees` and `modules` of a bare repository, where nobody works. Asked
+// of what comes behind the path's first `from` bytes. Here letters have their case: it is an
+// exception.
+bool lies_in_repository(const char* path, uint32_t from, uint32_t size);
+
 // Letters are compared without their case: a folder of ext4 or a share can be told to do the same,
 // and then ".BASHRC" is ".bashrc" (T06).
 bool part_matches(const Part&, const char* name, uint32_t size);

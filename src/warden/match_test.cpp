@@ -16,8 +16,13 @@ struct Made {
   std::deque<std::string> words;
   std::vector<Part> parts;
   Pattern pattern() const {
-    return {head.c_str(), static_cast<uint32_t>(head.size()), parts.data(),
-            static_cast<uint32_t>(parts.size()), false};
+    return {.head = head.c_str(),
+            .head_size = static_cast<uint32_t>(head.size()),
+            .parts = parts.data(),
+            .count = static_cast<uint32_t>(parts.size()),
+            .only_in_older_folder = false,
+            .first = 1,
+            .itself_only = false};
   }
 };
 
@@ -119,6 +124,63 @@ TEST(WardenMatch, WhatRepositoriesCarryIsNotMeantBelowNodeModules) {
   made = make("/p/node_modules/q", {"**", ".vscode"});
   EXPECT_TRUE(match_older("/p/node_modules/q/.vscode").hit);
   EXPECT_TRUE(hits(make("/p", {"**", ".bashrc"}), "/p/node_modules/x/.bashrc"));
+}
+
+TEST(WardenMatch, ANameBeginsInTheFolderOfItsFirstPart) {
+  auto begins = [](const Made& made, const std::string& path) {
+    std::vector<std::string> found;
+    uint32_t at = 0;
+    auto size = static_cast<uint32_t>(path.size());
+    while ((at = begins_at(made.pattern(), path.c_str(), size, at)) != kNowhere)
+      found.push_back(path.substr(0, at++));
+    return found;
+  };
+  using Folders = std::vector<std::string>;
+  Made hooks = make("/p", {"**", ".git", "hooks"});
+  EXPECT_EQ(begins(hooks, "/p/.git/hooks/pre"), Folders{"/p"});
+  EXPECT_EQ(begins(hooks, "/p/x/.git/hooks"), Folders{"/p/x"});
+  EXPECT_EQ(begins(hooks, "/p/x/.git"), Folders{"/p/x"});  // it leads there
+  // Another one stands above it, and is not the one that is meant.
+  EXPECT_EQ(begins(hooks, "/p/.git/trees/x/.git/hooks"), Folders{"/p/.git/trees/x"});
+  for (const char* path : {"/p", "/p/x", "/p/.git/config", "/q/.git/hooks", "/"})
+    EXPECT_EQ(begins(hooks, path), Folders{}) << path;
+  // Either could be meant.
+  Made modules = make("/p", {"**", ".git", "modules", "**", "hooks"});
+  EXPECT_EQ(begins(modules, "/p/.git/modules/a/.git/modules/b/hooks"),
+            (Folders{"/p", "/p/.git/modules/a"}));
+  EXPECT_EQ(begins(modules, "/p/.git/modules/a"), Folders{"/p"});
+}
+
+TEST(WardenMatch, ANameByItselfLeavesWhatIsBelowAlone) {
+  Made made = make("/p", {"**", ".git"});
+  auto hits_itself = [&](const std::string& path) {
+    Pattern pattern = made.pattern();
+    pattern.itself_only = true;
+    return match(pattern, path.c_str(), static_cast<uint32_t>(path.size())).hit;
+  };
+  EXPECT_TRUE(hits_itself("/p/.git"));
+  EXPECT_TRUE(hits_itself("/p/x/.GIT"));
+  EXPECT_FALSE(hits_itself("/p/.git/index"));
+  EXPECT_FALSE(hits_itself("/p/.git/x/y"));
+  EXPECT_TRUE(hits_itself("/p/.git/x/.git"));
+  EXPECT_FALSE(hits_itself("/p/.gitignore"));
+}
+
+TEST(WardenMatch, GitsOwnHeadsAreThoseOfRepositories) {
+  auto lies = [](const std::string& path) {
+    return lies_in_repository(path.c_str(), 2 /* "/p" */, static_cast<uint32_t>(path.size()));
+  };
+  for (const char* path :
+       {"/p/.git/HEAD", "/p/x/.git/worktrees/y/HEAD", "/p/.git/modules/a/b/HEAD",
+        "/p/x.git/refs/remotes/origin/HEAD", "/p/x.git/logs/HEAD", "/p/.bare/worktrees/y/HEAD"})
+    EXPECT_TRUE(lies(path)) << path;
+  for (const char* path :
+       {"/p", "/p/HEAD", "/p/x/HEAD", "/p/x.git/HEAD", "/p/.bare/HEAD", "/p/x.git/src/refs/HEAD",
+        "/p/x/refs/HEAD", "/p/.GIT/HEAD", "/p/.git", "/p/.gitx/HEAD", "/p/x/.git", "/p/x.git/refs"})
+    EXPECT_FALSE(lies(path)) << path;
+  // What stands above the pattern's reach is no excuse.
+  std::string path = "/p/.git/x/HEAD";
+  EXPECT_FALSE(lies_in_repository(path.c_str(), 7, static_cast<uint32_t>(path.size())));
 }
 
 TEST(WardenMatch, ManyStarsAreNoWorkWithoutEnd) {

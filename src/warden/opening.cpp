@@ -51,10 +51,10 @@ uint32_t forbids_read_of(const Spot& spot) {
 
 // A file that stands above a protected name (a submodule's `.git`) says what is below it.
 bool refuse_file_above(const Call& call, const Spot& spot) {
+  if (spot.object < 0) return false;
   struct stat info;
-  if (spot.object < 0 ||
-      sys_call(SYS_newfstatat, long{spot.object}, "", &info, long{AT_EMPTY_PATH}) < 0)
-    return false;
+  long result = sys_call(SYS_newfstatat, long{spot.object}, "", &info, long{AT_EMPTY_PATH});
+  if (result < 0) return answer(call, result), true;
   return S_ISREG(info.st_mode) && refuse_older_above(call, spot, spot.object);
 }
 
@@ -68,6 +68,8 @@ bool refused(const Opening& open, const Spot& spot) {
   if (leads_to_warden(spot)) return answer(open.call, -EACCES), true;
   if (open.writes() && refuse_write(open.call, spot) != kFree) return true;
   if (open.writes() && refuse_file_above(open.call, spot)) return true;
+  bool makes = (open.flags & O_CREAT) && spot.object < 0;
+  if (makes && refuse_new_file(open.call, spot)) return true;
   if (!open.reads()) return false;
   uint32_t rule = forbids_read_of(spot);
   if (rule == kFree) return false;

@@ -23,11 +23,13 @@ struct Entry {  // getdents64(2)
   char name[1];
 };
 
+enum class Names { kLeave, kCome };
+
 class Search {
  public:
-  explicit Search(const Spot& top) {
+  // The folder is judged as `top`, where it stands or where it is to stand.
+  Search(const Spot& top, Names what) : what_(what), size_(top.size) {
     copy_bytes(text_, top.text, top.size);
-    size_ = top.size;
   }
   uint32_t rule() const { return rule_; }
 
@@ -56,8 +58,10 @@ class Search {
     copy_bytes(text_ + before + 1, entry.name, length + 1);
     size_ = before + 1 + length;
     rule_ = forbids_write(text_, size_, folder);
-    if (rule_ == kFree && entry.type != DT_DIR) rule_ = file_above(folder, entry.name);
-    long result = rule_ != kFree ? -EPERM : 0;
+    if (rule_ == kFree && what_ == Names::kCome && entry.type != DT_DIR)
+      rule_ = forbids_new(text_, size_, folder);
+    long result = rule_ == kFree && entry.type != DT_DIR ? file_above(folder, entry.name) : 0;
+    if (rule_ != kFree) result = -EPERM;
     if (result == 0 && (entry.type == DT_DIR || entry.type == DT_UNKNOWN))
       result = enter(folder, entry.name, depth);
     size_ = before;
@@ -65,15 +69,16 @@ class Search {
   }
 
   // A submodule's `.git`: a file that leads to the repository.
-  uint32_t file_above(long folder, const char* name) const {
-    if (!touches_protected(text_, size_)) return kFree;
-    long fd = sys_call(SYS_openat, folder, name, long{O_PATH | O_NOFOLLOW | O_CLOEXEC});
+  long file_above(long folder, const char* name) {
+    if (!touches_protected(text_, size_)) return 0;
+    long fd = look_at(folder, name);
+    if (fd == -ENOENT) return 0;
+    if (fd < 0) return -EXDEV;
     struct stat info;
-    bool file = fd >= 0 && sys_call(SYS_newfstatat, fd, "", &info, long{AT_EMPTY_PATH}) == 0 &&
-                !S_ISDIR(info.st_mode);
-    uint32_t rule = file ? is_older_above_protected(text_, size_, fd) : kFree;
+    long result = sys_call(SYS_newfstatat, fd, "", &info, long{AT_EMPTY_PATH});
+    if (result >= 0 && !S_ISDIR(info.st_mode)) rule_ = is_older_above_protected(text_, size_, fd);
     close_fd(fd);
-    return rule;
+    return result < 0 ? -EXDEV : 0;
   }
 
   long enter(long folder, const char* name, unsigned depth) {
@@ -81,15 +86,28 @@ class Search {
                           long{O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC});
     if (inner == -ENOTDIR || inner == -ELOOP || inner == -ENOENT) return 0;
     if (inner < 0) return -EXDEV;  // nobody knows what is in it
+    if (what_ == Names::kLeave) remember_place(text_, size_, inner);
     long result = look_into(inner, depth + 1);
     close_fd(inner);
     return result;
   }
 
+  Names what_;
   char text_[kMostText];
-  uint32_t size_ = 0, rule_ = kFree;
+  uint32_t size_, rule_ = kFree;
   unsigned names_ = 0;
 };
+
+long search_folder(const Spot& at, const Spot& as, Names what, uint32_t& rule) {
+  long opened = sys_call(SYS_openat, long{at.folder}, at.name,
+                         long{O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC});
+  if (opened < 0) return -EXDEV;
+  Search search(as, what);
+  long result = search.look_into(opened, 0);
+  close_fd(opened);
+  rule = search.rule();
+  return result;
+}
 
 }  // namespace
 
@@ -97,14 +115,14 @@ class Search {
 long holds_protected(const Spot& at, long folder, uint32_t& rule) {
   if (!warden.rules->judge_renames || !lies_in_reach(at.text, at.size) || !is_older(folder))
     return 0;
-  long opened = sys_call(SYS_openat, long{at.folder}, at.name,
-                         long{O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC});
-  if (opened < 0) return -EXDEV;
-  Search search(at);
-  long result = search.look_into(opened, 0);
-  close_fd(opened);
-  rule = search.rule();
-  return result;
+  // With all that is in it: its folders are not asked one by one.
+  remember_place(at.text, at.size, folder);
+  return search_folder(at, at, Names::kLeave, rule);
+}
+
+// A new folder may hold them, in another place.
+long brings_protected(const Spot& from, const Spot& to, uint32_t& rule) {
+  return search_folder(from, to, Names::kCome, rule);
 }
 
 void take_unlink(const Call& call, int dirfd, uint64_t address) {
@@ -125,10 +143,8 @@ void take_unlink(const Call& call, int dirfd, uint64_t address) {
     return answer(call, result);
   }
   if (refuse_write(call, spot) != kFree) return;
-  long there = touches_protected(spot.text, spot.size)
-                   ? sys_call(SYS_openat, long{spot.folder}, spot.name,
-                              long{O_PATH | O_NOFOLLOW | O_CLOEXEC})
-                   : -1;
+  long there = touches_protected(spot.text, spot.size) ? look_at(spot.folder, spot.name) : -ENOENT;
+  if (there < 0 && there != -ENOENT) return answer(call, there);
   bool stays = refuse_older_above(call, spot, there);
   close_fd(there);
   if (stays) return;

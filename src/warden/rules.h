@@ -20,6 +20,10 @@ struct Pattern {
   const Part* parts;  // what comes after it
   uint32_t count;
   bool only_in_older_folder;
+  // Which part's folder has to be older; `count`: that of the last name, whatever it is.
+  uint32_t first;
+  bool itself_only;    // not what lies below
+  bool new_file_only;  // and only that a file comes to have the name
 };
 
 struct Rules {
@@ -33,14 +37,15 @@ struct Rules {
   uint32_t socket_count;
   int report_fd;  // -1: nobody is told
   bool own_network;
-  bool judge_names, judge_renames, judge_links, judge_reads, judge_sockets;  // mutants clear one
+  // Mutants clear one.
+  bool judge_names, judge_renames, judge_links, judge_reads, judge_sockets, judge_places;
 };
 
 // One refusal, as the supervisor hears of it.
-enum class Refused : uint32_t { kWrite = 1, kRead, kReadOnly, kSocket };
+enum class Refused : uint32_t { kWrite = 1, kRead, kReadOnly, kSocket, kFormerFolder };
 struct Report {
   Refused what;
-  uint32_t rule;  // the pattern's index; kNoRule for the last two
+  uint32_t rule;  // the pattern's index; kNoRule for the last three
   uint32_t size;
   char path[1024];
 };

@@ -1,6 +1,7 @@
 // Shared by the files of the warden. Bytes and system calls only, as in launch/child*.cpp.
 #pragma once
 
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stdint.h>
 
@@ -78,11 +79,13 @@ long find(const Call&, int dirfd, const char* path, Last, Depth, Spot&);
 uint32_t plain_text(const Call&, int dirfd, const char* path, char* text);
 long text_of(int fd, char* text, uint32_t size);
 
-// ---- ages (births.cpp)
-// ---------------------------------------------------------------------------
+// ---- ages (births.cpp) --------------------------------------------------------------------------
 
 bool is_older(long fd);           // than the cell
 void remember_made(const Spot&);  // a folder that the warden made
+// `folder` leaves this path; if it is older, what comes there next counts as older, too.
+void remember_place(const char* path, uint32_t size, long folder);
+bool stood_there(const char* path, uint32_t size);
 
 // ---- judging (judge.cpp) ------------------------------------------------------------------------
 
@@ -90,15 +93,24 @@ constexpr uint32_t kFree = kNoRule;
 // The rule's index, or kFree. `folder` holds the last name; -1: unknown, so it is as old as can be.
 uint32_t forbids_write(const char* path, uint32_t size, long folder);
 uint32_t forbids_read(const char* path, uint32_t size);
+// Of a file, or a link, that is to have a name that nothing has.
+uint32_t forbids_new(const char* path, uint32_t size, long folder);
 // Whether any of it has to be asked: the name is protected, or stands above one that is.
 bool touches_protected(const char* path, uint32_t size);
-// A folder, or a link to one, at `path` would lead to a protected name. `moved` is the folder that
-// is to stand there: one that the cell made itself holds nothing that was protected.
+// What is `moved` from `path`, or replaced there, leads to a protected name. What the cell made
+// itself holds nothing that was protected.
 uint32_t is_above_protected(const char* path, uint32_t size, int moved);
+// A name at `path`, in `folder`, that is part of a protected one which begins in an older folder.
+uint32_t stands_above_protected(const char* path, uint32_t size, long folder);
+// Both, for what is to stand at `path`.
+uint32_t comes_above_protected(const char* path, uint32_t size, int moved, long folder);
+// The same for a link, which is a way around every name below it.
+uint32_t leads_past_protected(const char* path, uint32_t size, long folder);
 uint32_t is_older_above_protected(const char* path, uint32_t size, long folder);
 bool changes_scope(const Spot& from, const Spot& to);
-bool lies_in_reach(const char* path, uint32_t size);  // of a pattern that holds at any depth
-bool is_in_process(const char* path, uint32_t size);  // /proc/N/…
+bool lies_in_reach(const char* path, uint32_t size);        // of a pattern that holds at any depth
+bool lies_in_older_reach(const char* path, uint32_t size);  // … in older folders
+bool is_in_process(const char* path, uint32_t size);        // /proc/N/…
 bool is_own_proc(long folder);
 void report(Refused, uint32_t rule, const char* path, uint32_t size);
 
@@ -116,11 +128,15 @@ void take_unlink(const Call&, int dirfd, uint64_t path);
 // For a folder that is to move: 0; -EPERM, with the rule, when something protected is in it; -EXDEV
 // when that can't be told.
 long holds_protected(const Spot& at, long folder, uint32_t& rule);
+// The same for what would come with it to a place where an older folder stood.
+long brings_protected(const Spot& from, const Spot& to, uint32_t& rule);
 void take_umask_of(const Call&);
 uint32_t refuse_write(const Call&, const Spot&);  // tells, and answers EPERM
 // The same for what is `there`, at a name above a protected one: the `.git` of a submodule is a
 // file, and leads to the repository.
 bool refuse_older_above(const Call&, const Spot&, long there);
+// The same for a file that is to be made there, when the name begins in an older folder.
+bool refuse_new_file(const Call&, const Spot&);
 
 // ---- threads (serve.cpp) ------------------------------------------------------------------------
 
@@ -156,6 +172,10 @@ inline bool same(const char* a, const char* b) {
 }
 inline void close_fd(long fd) {
   if (fd >= 0) sys_call(SYS_close, fd);
+}
+// O_PATH; -ENOENT is the only answer that says that nothing has the name.
+inline long look_at(long folder, const char* name) {
+  return sys_call(SYS_openat, folder, name, long{O_PATH | O_NOFOLLOW | O_CLOEXEC});
 }
 
 }  // namespace caisson::warden

@@ -18,9 +18,11 @@ constexpr long kProcMagic = 0x9fa0;
 constexpr uint64_t kProcRootInode = 1;
 constexpr unsigned kMostLinks = 40, kMostSteps = 512;
 
-bool is_proc(long fd) {
+// 1, 0 or -errno: what can't be asked may be a way to ourselves.
+long is_proc(long fd) {
   struct statfs info;
-  return sys_call(SYS_fstatfs, fd, &info) == 0 && info.f_type == kProcMagic;
+  long result = sys_call(SYS_fstatfs, fd, &info);
+  return result < 0 ? result : info.f_type == kProcMagic;
 }
 
 class Walker {
@@ -103,7 +105,9 @@ class Walker {
 
   long link(const char* name, long object, bool is_last) {
     if (++links_ > kMostLinks) return close_fd(object), -ELOOP;
-    if (is_proc(at_)) {
+    long in_proc = is_proc(at_);
+    if (in_proc < 0) return close_fd(object), in_proc;
+    if (in_proc) {
       struct stat folder;
       long result = sys_call(SYS_newfstatat, at_, "", &folder, long{AT_EMPTY_PATH});
       if (result < 0) return close_fd(object), result;

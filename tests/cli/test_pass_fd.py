@@ -96,6 +96,26 @@ class PassFd(CliTest):
                 self.assertEqual(ended.code, 125, ended)
                 self.assertIn("--pass-fd", ended.err)
 
+    def test_a_mount_is_what_the_caller_has_open_or_there_is_no_cell(self):
+        """A path may have come to lead elsewhere since he opened it."""
+        meant, other = self.folder("meant"), self.folder("other")
+        fd = os.open(meant, os.O_PATH | os.O_DIRECTORY)
+        self.addCleanup(os.close, fd)
+        words = ["--mount", f"{meant}:/in:ro", "--mount-is", f"/in:{fd}"]
+        self.exec_ok(*words, "true", **self.inherit(fd))
+        self.assertEqual(self.seen_inside(*words, **self.inherit(fd)), {})
+        os.rename(meant, meant + ".old")
+        for replace in (lambda: os.symlink(other, meant), lambda: os.mkdir(meant)):
+            replace()
+            ended = self.exec(*words, "true", **self.inherit(fd))
+            self.assertEqual(ended.code, 125, ended)
+            self.assertIn("something else stands there", ended.err)
+            os.unlink(meant) if os.path.islink(meant) else os.rmdir(meant)
+        for word in ("/in", "/in:77", "/in:x", f"/elsewhere:{fd}"):
+            ended = self.exec("--mount", f"{other}:/in:ro", "--mount-is", word, "true",
+                              **self.inherit(fd))
+            self.assertEqual(ended.code, 125, ended)
+
     def test_twice_the_same_is_an_error(self):
         one, _ = self.pipe()
         ended = self.exec("--pass-fd", str(one), "--pass-fd", str(one), "true",

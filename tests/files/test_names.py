@@ -160,6 +160,85 @@ class Names(cell.FilesCase):
                   "attempt(os.rmdir,'old/.git/hooks')\nattempt(os.rmdir,'old/.git')\n")
         self.assertEqual(self.attempts(script), [0, EPERM, EPERM, EPERM])
 
+    def folders(self, *names):
+        for name in names:
+            os.makedirs(os.path.join(self.project, name))
+
+    def test_T05_name_that_begins_in_an_older_folder_is_protected_though_the_rest_is_new(self):
+        """A repository of the cell's own in a folder that was there would steer who works in it."""
+        self.folders("old", "other")
+        self.write("project", "file")
+        script = ("os.makedirs('new/.git/hooks')\nos.symlink('new/.git','link')\n"
+                  "attempt(os.mkdir,'old/.git')\nattempt(os.mkdir,'old/.git/hooks')\n"
+                  "attempt(os.symlink,'../new','old/.git/hooks')\n"
+                  "attempt(write,'other/.git')\nattempt(os.mknod,'other/.git')\n"
+                  "attempt(os.link,'file','other/.git')\n"
+                  "attempt(os.rename,'new/.git','other/.git')\n"
+                  "attempt(os.symlink,'../new/.git','other/.git')\n"
+                  "attempt(os.rename,'link','other/.git')\n"
+                  "attempt(lambda: os.link('link','other/.git',follow_symlinks=False))\n"
+                  "attempt(exchange,'new/.git','old/.git')\n"
+                  # What begins in a folder of its own is its own, whatever stands above.
+                  "attempt(write,'new/file')\n"
+                  "attempt(os.makedirs,'old/.git/trees/one/.git/hooks')\n"
+                  "attempt(os.rename,'new','old/new')\n"
+                  "attempt(write,'old/new/.git/hooks/pre-commit')\n")
+        self.assertEqual(self.attempts(script), [0] + [EPERM] * 10 + [0] * 4)
+
+    def test_T05_link_leads_past_no_name_behind_two_stars(self):
+        self.folders("old/.git/modules")
+        script = ("os.makedirs('new/.git/modules')\nos.mkdir('evil')\n"
+                  "attempt(os.symlink,'../../../evil','old/.git/modules/lib')\n"
+                  "attempt(os.symlink,'../../../evil','new/.git/modules/lib')\n")
+        rules = {"protect": [self.project + "/**/.git/modules/**/hooks"]}
+        self.assertEqual(self.attempts(script, **rules), [EPERM, 0])
+
+    def test_T07_place_of_an_older_folder_stays_old(self):
+        """Moved or removed, alone or with the one above it: what is made there is protected."""
+        self.folders("a/sub", "gone")
+        script = ("attempt(os.rename,'a','a2')\nattempt(os.rmdir,'gone')\n"
+                  "for n in ('a','a/sub','gone'): os.makedirs(n+'/.git')\n"
+                  "for n in ('a','a/sub','gone','GONE'): attempt(os.makedirs,n+'/.git/hooks')\n"
+                  # Nothing was there before.
+                  "attempt(os.makedirs,'a/other/.git/hooks')\n")
+        # On a disk that tells letters apart "GONE" is another name, and no other here.
+        self.assertEqual(self.attempts(script), [0, 0] + [EPERM] * 4 + [0])
+
+    def test_T07_nothing_brings_protected_names_to_the_place_of_an_older_folder(self):
+        self.folders("gone", "stays", "empty", "b/sub", "back/sub")
+        script = ("os.makedirs('evil/.git/hooks')\nos.makedirs('deep/sub/.git/hooks')\n"
+                  "os.symlink('evil','link')\nos.rmdir('gone')\nos.rename('b','b2')\n"
+                  "attempt(os.rename,'evil','gone')\nattempt(os.symlink,'evil','gone')\n"
+                  "attempt(os.rename,'link','gone')\nattempt(exchange,'stays','evil')\n"
+                  "attempt(lambda: os.link('link','gone',follow_symlinks=False))\n"
+                  "attempt(os.rename,'evil','empty')\nattempt(os.rename,'deep','b')\n"
+                  # What brings none may come, and what was there may come back.
+                  "os.makedirs('plain/inner')\nwrite('plain/inner/file')\n"
+                  "attempt(os.rename,'plain','gone')\nos.rename('back','x')\n"
+                  "attempt(os.rename,'x','back')\nattempt(os.rename,'evil','elsewhere')\n")
+        self.assertEqual(self.attempts(script), [EPERM] * 7 + [0] * 3)
+
+    def test_T07_race_for_the_place_of_an_older_folder_is_not_won(self):
+        self.folders("a")
+        script = (self.RACE + "os.makedirs('new/.git/hooks')\n"
+                  "def churn():\n"
+                  " for f,*n in ((os.rename,'a','x'),(os.mkdir,'a'),(os.rename,'a','y'),"
+                  "(os.rename,'x','a'),(os.rmdir,'y')):\n"
+                  "  try: f(*n)\n"
+                  "  except OSError: pass\n"
+                  "def put():\n"
+                  " for f,*n in ((os.makedirs,'a/.git/hooks'),(exchange,'new','a'),"
+                  "(os.rename,'new','a')):\n"
+                  "  try: f(*n)\n"
+                  "  except OSError: pass\n"
+                  "t=threading.Thread(target=until,args=(churn,)); t.start()\n"
+                  "until(put)\nt.join()\nprint(int(os.path.exists('a/.git/hooks')))\n")
+        self.assertEqual(self.attempts(script), [0])
+
+    def test_folder_that_is_there_is_told_before_the_rule(self):
+        self.folders("old/.git/hooks")
+        self.assertEqual(self.attempts("attempt(os.mkdir,'old/.git/hooks')\n"), [17])
+
     def test_refusals_are_told_with_path_and_rule(self):
         ended = self.shell("echo x > .bashrc; echo x > .bashrc; echo x > /etc/absent-name",
                            **self.protected())

@@ -21,10 +21,8 @@ class Names(SrtTest):
         self.assertEqual(ended.out, "", (text, ended))
 
     def test_absent_names_are_not_made(self):
-        """Below, what stands in a .claude that the command made itself is its own."""
-        below = " ".join(SHELLS + [one for one in OF_REPOSITORIES if "/" not in one])
-        for folder, names in ((".", " ".join(SHELLS + OF_REPOSITORIES)), ("sub", below),
-                              ("sub/deep", below)):
+        names = " ".join(SHELLS + OF_REPOSITORIES)
+        for folder in (".", "sub", "sub/deep"):
             with self.subTest(folder=folder):
                 self.refused(f"cd {folder}; for n in {names}; do mkdir -p $(dirname $n); "
                              "(: > $n) 2>/dev/null && echo $n; mkdir $n 2>/dev/null && echo $n; "
@@ -95,6 +93,32 @@ class Names(SrtTest):
                      "mv sub node_modules/x/ 2>/dev/null && echo in; "
                      "mv sub node_modules_2 2>/dev/null && echo away")
         self.assertTrue(os.path.exists(os.path.join(self.project, "sub/.git/hooks/pre-commit")))
+
+    def test_folders_that_are_made_anew_are_those_that_were_there(self):
+        """An editor and git know them by their path."""
+        self.project_file("sub/file")
+        self.refused("mv sub away && mkdir sub && mv away/* sub/ && rm -rf sub/deep && "
+                     "mkdir sub/deep; for n in sub sub/deep; do "
+                     "(: > $n/.mcp.json) 2>/dev/null && echo $n/.mcp.json; "
+                     "mkdir -p $n/.claude/commands 2>/dev/null && echo $n/.claude; "
+                     "git init -q $n 2>/dev/null && echo $n/.git; done; "
+                     "git init -q evil && rm -rf sub/deep && "
+                     "mv evil sub/deep 2>/dev/null && echo moved; "
+                     "ln -s ../evil sub/deep 2>/dev/null && echo linked")
+        self.assertFalse(os.path.lexists(os.path.join(self.project, "sub/deep/.git")))
+        self.assertTrue(os.path.exists(os.path.join(self.project, "sub/file")))
+
+    def test_a_link_in_an_older_folders_place_is_told(self):
+        lines = self.violations(self.sh("rm -rf sub; ln -s /tmp sub", said=SAID))
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn("a link where a folder was before", lines[0])
+
+    def test_folders_are_built_anew(self):
+        """As tools do it, that make the new one beside the old."""
+        self.project_file("dist/js/file")
+        self.sh_ok("mkdir -p next/js && echo > next/js/file && rm -rf dist && mv next dist && "
+                   "mkdir next && ln -s file dist/js/link && mv dist old && mv next dist && "
+                   "mkdir dist/lib && ln -s lib dist/lib64 && rm -rf old", said=SAID)
 
     def test_what_the_command_made_itself_it_takes_away(self):
         self.sh_ok("git init -q own && mv own own2 && rm -rf own2 && echo > f && rm f", said=SAID)
@@ -189,3 +213,118 @@ class OwnGit(SrtTest):
             with self.subTest(text=text):
                 self.assertNotEqual(self.sh(text + " 2>/dev/null", said=SAID).code, 0)
         self.assertTrue(os.path.exists(os.path.join(self.project, ".git/config")))
+
+
+class NewGit(SrtTest):
+    """Repositories that the command makes: its own in folders of its own, and none elsewhere."""
+
+    def setUp(self):
+        super().setUp()
+        self.env.update(GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a",
+                        GIT_COMMITTER_EMAIL="a@b", GIT_CONFIG_COUNT="1",
+                        GIT_CONFIG_KEY_0="protocol.file.allow", GIT_CONFIG_VALUE_0="always")
+        self.folder("project/package")
+
+    def test_none_is_made_in_a_folder_that_was_there(self):
+        """Each of these had git outside run what the new configuration names."""
+        for folder in (".", "package"):
+            for text in ("git init -q .", "git init -q --separate-git-dir=evil .",
+                         "mkdir .git", "git init -q evil && mv evil/.git .git",
+                         "git init -q evil && ln -s evil/.git .git",
+                         "git init -q evil && echo gitdir: evil/.git > .git",
+                         "git init -q evil && echo gitdir: evil/.git > x && mv x .git"):
+                with self.subTest(folder=folder, text=text):
+                    ended = self.sh(f"cd {folder} && " + text, said=SAID)
+                    self.assertNotEqual(ended.code, 0, ended)
+                    self.assertFalse(os.path.lexists(os.path.join(self.project, folder, ".git")))
+                    subprocess.run(["rm", "-rf", "evil"], check=True,
+                                   cwd=os.path.join(self.project, folder))
+
+    BARE = ("printf '[core]\nrepositoryformatversion=0\nbare=false\nworktree=.\n"
+            "fsmonitor=\"echo > $MARK; false\"\n' > config; mkdir -p objects refs")
+
+    def test_no_bare_repository_is_made_of_a_folder_that_was_there(self):
+        """git takes a folder with a HEAD for one, before it looks for a `.git` above."""
+        subprocess.run(["git", "init", "-q", "."], check=True, cwd=self.project,
+                       env=self.environment())
+        mark = os.path.join(self.folder("marks"), "mark")
+        exchange = ("python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).renameat2(-100, "
+                    "b\"HEAD\", -100, b\"x\", 2))'")
+        package = ("git init -q --bare .", "echo ref: refs/heads/main > HEAD",
+                   "ln -s refs/heads/main HEAD", "mkfifo HEAD",
+                   "git init -q --bare evil && mv evil/HEAD HEAD",
+                   "git init -q --bare evil && ln evil/HEAD HEAD",
+                   "echo ref: refs/heads/main > x; mkdir HEAD; " + exchange,
+                   "mkdir HEAD; rmdir HEAD; echo ref: refs/heads/main > Head",
+                   "cd ..; mv package away && git init -q --bare package",
+                   "cd ..; git init -q --bare evil && mv package away && mv evil package",
+                   "cd ..; rm -r package/*; git init -q --bare evil && mv -T evil package")
+        for folder, text in [(".", "git init -q --bare .")] + [("package", one) for one in package]:
+            inside = os.path.join(self.project, folder)
+            with self.subTest(folder=folder, text=text):
+                ended = self.sh(f"cd {folder} && {{ " + self.BARE.replace("$MARK", mark) + "; " +
+                                text + "; }", said=SAID)
+                self.assertNotEqual(ended.code, 0, ended)
+                self.assertFalse(os.path.isfile(os.path.join(inside, "HEAD")))
+                os.makedirs(inside, exist_ok=True)
+                subprocess.run(["git", "status"], cwd=inside, env=self.environment(),
+                               capture_output=True, check=False)
+                self.assertFalse(os.path.exists(mark))
+            subprocess.run("rm -rf package evil away config objects refs; mkdir package",
+                           shell=True, check=True, cwd=self.project)
+
+    def test_bare_repositories_that_were_there_keep_their_configuration_and_work(self):
+        subprocess.run("git init -q --bare x.git && git init -q --bare plain && "
+                       "git init -q seed && cd seed && git commit -q --allow-empty -m x && "
+                       "git push -q ../x.git HEAD:main && cd .. && mkdir layout && cd layout && "
+                       "git clone -q --bare ../x.git .bare && echo gitdir: ./.bare > .git && "
+                       "git worktree add -q tree main", shell=True, check=True, cwd=self.project,
+                       env=self.environment(), capture_output=True)
+        for text in ("git -C x.git config core.fsmonitor x", "echo > x.git/hooks/post-update",
+                     "echo ../evil > x.git/commondir", "mv x.git y.git", "rm x.git/config",
+                     "rm -r x.git/hooks"):
+            with self.subTest(text=text):
+                self.assertNotEqual(self.sh(text, said=SAID).code, 0)
+        self.sh_ok("git init -q --bare new.git && git -C new.git config a.b c && "
+                   "git clone -q x.git copy && cd copy && git commit -q --allow-empty -m x && "
+                   "git push -q origin HEAD:next && git push -q ../new.git HEAD:next && "
+                   "git -C ../x.git symbolic-ref HEAD refs/heads/next && "
+                   "git -C ../plain symbolic-ref HEAD refs/heads/next && mkdir ../package/head && "
+                   "cd ../layout/tree && git checkout -q -b topic && "
+                   "git commit -q --allow-empty -m x && git worktree add -q ../two && "
+                   "git -C ../two checkout -q --detach && "
+                   "git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main && "
+                   "cd ../../seed && git checkout -q -b b && git checkout -q --detach && "
+                   "git remote add o ../x.git; git fetch -q ../x.git && git gc -q && "
+                   "git symbolic-ref refs/remotes/o/HEAD refs/remotes/o/main", said=SAID)
+
+    def test_it_is_told_how_to_allow_one(self):
+        lines = self.violations(self.sh("git init .", said=SAID))
+        self.assertEqual(len(lines), 1, lines)
+        self.assertIn(os.path.join(self.project, ".git"), lines[0])
+        self.assertIn("filesystem.allowGitConfig", lines[0])
+
+    def test_allow_git_config_allows_one(self):
+        said = settings(write=["."], filesystem={"allowGitConfig": True})
+        self.folder("project/bare")
+        self.sh_ok("git init -q . && git config user.name x && git commit -q --allow-empty -m x && "
+                   "git init -q --bare bare && cd package && git init -q . && git status", said=said)
+
+    def test_in_new_folders_they_work(self):
+        self.sh_ok("git init -q one && cd one && git commit -q --allow-empty -m x && "
+                   "git config user.name x && echo > .git/hooks/post-commit && cd .. && "
+                   "git clone -q one two && cd two && git worktree add -q ../three && "
+                   "git submodule --quiet add ../one sub && git commit -q -m x && cd .. && "
+                   "git clone -q --recurse-submodules two four && git -C four/sub config a.b c && "
+                   "git clone -q one package/five && git -C package/five gc -q && "
+                   "mkdir six && cd six && echo {} > package.json && git init -q .", said=SAID)
+        for name in ("one", "two", "three", "two/sub", "four/sub", "package/five", "six"):
+            self.assertTrue(os.path.exists(os.path.join(self.project, name, ".git")), name)
+
+    def test_a_worktree_in_the_claude_folder_has_its_own_commands(self):
+        """What stands above it is a `.claude` too, and not the one that counts."""
+        self.sh_ok("git init -q main && cd main && mkdir -p .claude/commands && "
+                   "echo > .claude/commands/x.md && git add -A && git commit -q -m x && "
+                   "git worktree add -q ../.claude/worktrees/one", said=SAID)
+        self.assertTrue(os.path.exists(os.path.join(
+            self.project, ".claude/worktrees/one/.claude/commands/x.md")))
