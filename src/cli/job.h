@@ -14,8 +14,8 @@
 
 namespace caisson {
 
-// What stands at a target of the policy's, by a descriptor of the caller's: a source's path may have
-// come to lead elsewhere since he looked.
+// What stands at a target of the policy's, by a descriptor of the caller's: a source's path may
+// have come to lead elsewhere since he looked.
 struct KnownMount {
   std::string target;
   uint64_t device = 0, inode = 0;

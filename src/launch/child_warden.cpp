@@ -14,9 +14,9 @@ namespace caisson {
 
 namespace {
 
-// The program's process gives the numbers below to what it was passed. And no higher than need be: a
-// table of 64 descriptors that grows while a thread shares it waits for RCU, 10 to 20 ms on an idle
-// machine (expand_fdtable() in the kernel's fs/file.c).
+// The program's process gives the numbers below to what it was passed. And no higher than need be:
+// a table of 64 descriptors that grows while a thread shares it waits for RCU, 10 to 20 ms on an
+// idle machine (expand_fdtable() in the kernel's fs/file.c).
 constexpr long kAboveOthers = 3 + long{kMostPassed};
 static_assert(kAboveOthers < 32);
 

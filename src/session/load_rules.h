@@ -65,9 +65,9 @@ struct LoadedFiles {
   bool is_many = false;
 };
 
-// `workspace`: the folder that the cell can write to, if any, by what it is. What is named by a path
-// through it must really lie in it: a link there is the cell's word.
-// Large files and many of them take their time: it works in slices, and others have their turn.
+// `workspace`: the folder that the cell can write to, if any, by what it is. What is named by a
+// path through it must really lie in it: a link there is the cell's word. Large files and many of
+// them take their time: it works in slices, and others have their turn.
 Task<Result<LoadedFiles>> open_for_load(Loop&, LoadRules, std::string path, FileIdentity workspace,
                                         LoadBounds);
 

@@ -74,8 +74,8 @@ Rule core_limit_rule() {
           kAllow};
 }
 
-// And of no other process: the kernel asks for the same ids and no more, so that code could take the
-// descriptors of the keeper of its session, or of a cell's first process, away.
+// And of no other process: the kernel asks for the same ids and no more, so that code could take
+// the descriptors of the keeper of its session, or of a cell's first process, away.
 Rule limit_rule() {
   Rule rule = core_limit_rule();
   rule.cases.push_back({{is_one_of(0, {0})}, kAllow});
