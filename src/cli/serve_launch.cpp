@@ -1,5 +1,7 @@
 #include "cli/serve_launch.h"
 
+#include <filesystem>
+
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/serve_setup.h"
@@ -31,6 +33,12 @@ Result<session::SessionOffer> make_offer(const ServeOptions& options, const Call
   for (const std::string& one : options.pythons) offer.pythons.push_back(program(caller, one));
   for (const std::string& one : options.workspaces)
     offer.workspaces.push_back(absolute(caller, one));
+  std::vector<std::string> real;
+  for (const std::string& one : offer.workspaces) {
+    std::error_code none;  // what is not there yet is told when a session asks for it
+    real.push_back(std::filesystem::weakly_canonical(one, none).string());
+  }
+  TRY(session::check_workspaces(real));
   if (!offer.pythons.empty()) offer.base.python = offer.pythons.front();
   offer.base.policy_words = options.policy_words;
   if (options.settings.empty()) return offer;

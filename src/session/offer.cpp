@@ -64,6 +64,17 @@ Result<void> judge_within(const SessionOffer& offer, const SessionSpec& spec) {
 
 }  // namespace
 
+Result<void> check_workspaces(const std::vector<std::string>& folders) {
+  for (const std::string& outer : folders)
+    for (const std::string& inner : folders)
+      if (inner.starts_with(outer + "/"))
+        return Error{fmt::format("--workspace {} lies in --workspace {}: a session there could put "
+                                 "a link in its place",
+                                 printable(inner), printable(outer)),
+                     "name one of them, or start a server for each", EINVAL};
+  return {};
+}
+
 Result<SessionSpec> settle_spec(const SessionOffer& offer, SessionSpec wishes) {
   if (offer.choice == Choice::kAnything) return wishes;
   if (wishes.python.empty()) wishes.python = offer.base.python;

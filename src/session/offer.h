@@ -24,6 +24,10 @@ struct SessionOffer {
   std::vector<std::string> workspaces;  // beside a private one, and that of `base`
 };
 
+// Pure. An error when one workspace lies in another (real paths): a session in the outer one could
+// put a link in the place of the inner one, and the next session there would have what it leads to.
+Result<void> check_workspaces(const std::vector<std::string>& folders);
+
 // A client's wishes, with what the offer says where they are silent. An error for a wish that isn't
 // on offer.
 Result<SessionSpec> settle_spec(const SessionOffer&, SessionSpec wishes);

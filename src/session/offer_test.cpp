@@ -148,5 +148,12 @@ TEST(LaunchSpec, LengthsThatLieAreRefused) {
     }
 }
 
+TEST(SessionOffer, NoWorkspaceLiesInAnother) {
+  EXPECT_TRUE(check_workspaces({"/srv/data", "/srv/data2", "/srv/other"}).ok());
+  EXPECT_TRUE(check_workspaces({"/srv/data", "/srv/data"}).ok());
+  EXPECT_FALSE(check_workspaces({"/srv/data", "/srv/data/in"}).ok());
+  EXPECT_FALSE(check_workspaces({"/srv/data/in/it", "/srv/other", "/srv/data"}).ok());
+}
+
 }  // namespace
 }  // namespace caisson::session

@@ -133,8 +133,9 @@ Result<void> make_room(int parent, const std::string& name) {
 }
 
 Result<void> note_session(int room, std::string_view name, std::string_view below) {
-  UniqueFd fd(
-      ::openat(room, "sessions", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // O_NONBLOCK: the room lies in a zygote's cell, and a FIFO would hold us for ever.
+  constexpr int kHow = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  UniqueFd fd(::openat(room, "sessions", kHow, 0600));
   std::string line = fmt::format("{} {}\n", name, below);
   if (!fd || ::write(fd.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()))
     return Error::system("note a session in its room");

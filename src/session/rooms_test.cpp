@@ -72,6 +72,12 @@ TEST_F(Rooms, OfAProcessThatLivesAreLeftAlone) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+TEST_F(Rooms, APipeInThePlaceOfTheNotesHoldsNobody) {
+  std::string path = room("0123456789abcdef", "text");
+  ASSERT_EQ(::mkfifo((path + "/sessions").c_str(), 0600), 0);
+  EXPECT_FALSE(note_session(open(path).get(), "one", "files").ok());
+}
+
 TEST_F(Rooms, ALinkInThePlaceOfFilesIsNotKept) {
   std::string path = room("00000000000000aa", "mine");
   put(top_ + "/secret", "secret");

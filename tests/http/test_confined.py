@@ -8,7 +8,7 @@ import time
 import unittest
 
 from harness import JSON, Server, ServerTest, processes_with, wait_for
-from intruder import AT_FDCWD, Intruder
+from intruder import AT_FDCWD, Intruder, socket_of_packets
 
 O_RDONLY, O_WRONLY, O_CREAT = 0, 1, 0o100
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -76,20 +76,6 @@ def launchers_of(server):
         return [int(one) for one in children.read().split()]
 
 
-def socket_to_launcher(pid):
-    """Its only socket of packets, before there is a session."""
-    packets = set()
-    with open(f"/proc/{pid}/net/unix") as table:
-        for line in table.readlines()[1:]:
-            words = line.split()
-            if words[4] == "0005":
-                packets.add(f"socket:[{words[6]}]")
-    found = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")
-             if os.readlink(f"/proc/{pid}/fd/{fd}") in packets]
-    assert len(found) == 1, found
-    return found[0]
-
-
 def order_for_a_cell(workspace):
     """The launcher's word for a session with that folder as its workspace (launch_spec.h)."""
     def text(data):
@@ -101,7 +87,7 @@ def order_for_a_cell(workspace):
 
 def ask_for_a_cell(server, workspace):
     """Whoever has the server's process asks its launcher for a cell of theirs."""
-    socket = socket_to_launcher(server.process.pid)
+    socket = socket_of_packets(server.process.pid)
     order = order_for_a_cell(workspace)
     with Intruder(server.process.pid) as intruder:
         pair = intruder.put(bytes(8))

@@ -27,6 +27,20 @@ LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_
 AT_FDCWD = -100
 
 
+def socket_of_packets(pid):
+    """The one that a server has to its launcher; it has no other before there is a session."""
+    packets = set()
+    with open(f"/proc/{pid}/net/unix") as table:
+        for line in table.readlines()[1:]:
+            words = line.split()
+            if words[4] == "0005":
+                packets.add(f"socket:[{words[6]}]")
+    found = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")
+             if os.readlink(f"/proc/{pid}/fd/{fd}") in packets]
+    assert len(found) == 1, found
+    return found[0]
+
+
 class Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 

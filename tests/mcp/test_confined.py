@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from harness import McpTest
-from intruder import AT_FDCWD, Intruder
+from intruder import AT_FDCWD, Intruder, socket_of_packets
 
 O_RDONLY, O_WRONLY, O_CREAT = 0, 1, 0o100
 DEADLINE = 30
@@ -104,19 +104,6 @@ class Confined(McpTest):
                                   for name in names])
         self.assertEqual(moved + opened + made, [-errno.EACCES] * 17)
 
-    def launcher_socket(self, pid):
-        """Its only socket of packets."""
-        packets = set()
-        with open(f"/proc/{pid}/net/unix") as table:
-            for line in table.readlines()[1:]:
-                words = line.split()
-                if words[4] == "0005":
-                    packets.add(f"socket:[{words[6]}]")
-        found = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")
-                 if os.readlink(f"/proc/{pid}/fd/{fd}") in packets]
-        self.assertEqual(len(found), 1)
-        return found[0]
-
     def order(self, intruder, socket, word, texts, number=0, answers=()):
         """What its launcher says to that, of these kinds: the kind, the texts, the descriptors."""
         data = struct.pack("<IIQ", word, 77777, number)
@@ -138,7 +125,7 @@ class Confined(McpTest):
         key, = {name.split("-")[1] for name in os.listdir(self.beside("forks").decode())
                 if "-" in name}
         pid = server.process.pid
-        socket = self.launcher_socket(pid)
+        socket = socket_of_packets(pid)
         limits = struct.pack("<QQQ", 2 << 30, 2000, 256)
         with Intruder(pid) as intruder:
             kind, text, descriptors = self.order(intruder, socket, MAKE_FORK,
@@ -165,7 +152,7 @@ class Confined(McpTest):
         room = os.path.relpath(os.path.dirname(files), top) if files.endswith("/files") else (
             "rooms/" + os.path.basename(files))
         pid = server.process.pid
-        socket = self.launcher_socket(pid)
+        socket = socket_of_packets(pid)
         with Intruder(pid) as intruder:
             for workspace in (files + "/w", files, self.beside("").decode(), "/"):
                 kind, text, _ = self.order(intruder, socket, LOAD, (token.encode(), workspace.encode()),
