@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "gateway/one_core.h"
 
 namespace caisson {
 
@@ -26,6 +27,7 @@ class Pipes {
 
   // For copies that no coroutine sleeps over.
   std::array<uint8_t, 64 * 1024> scratch;
+  OneCore core;
 
  private:
   std::vector<SplicePipe> free_;

@@ -60,6 +60,11 @@ struct Spliced {
 
 // The bulk path. Ends by itself when the flow grows thin.
 Task<Spliced> splice_through(Pump& pump, Socket& from, Socket& to) {
+  OneCore* core = pump.way == Way::kDown ? &pump.pipes.core : nullptr;
+  if (core) core->hold();
+  ScopeExit let_go([core] {
+    if (core) core->release();
+  });
   uint64_t since_turn = 0;
   int thin = 0;
   while (thin < kThinReads) {

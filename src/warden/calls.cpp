@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "warden/same_core.h"
 #include "warden/state.h"
 
 namespace caisson::warden {
@@ -289,6 +290,7 @@ void answer(const Call& call, long result) {
 // would outlive the caller's close.
 void answer_with(const Call& call, long fd, bool close_on_exec) {
   if (fd < 0) return answer(call, fd);
+  SameCore same_core(call);
   seccomp_notif_addfd put{};
   put.id = call.id;
   put.srcfd = static_cast<uint32_t>(fd);
@@ -296,6 +298,7 @@ void answer_with(const Call& call, long fd, bool close_on_exec) {
   long result = sys_call(SYS_ioctl, long{warden.listener},
                          static_cast<long>(SECCOMP_IOCTL_NOTIF_ADDFD), &put);
   close_fd(fd);
+  same_core.let_caller_go();
   answer(call, result);  // an error: its table is full; or it is gone, and nobody hears
 }
 

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "warden/same_core.h"
 #include "warden/state.h"
 #include "warden/warden.h"
 
@@ -220,6 +221,7 @@ void run(const Start& start) {
   sys_call(SYS_capget, &header, sets);
   warden.may_look = sets[0].permitted & 1u << CAP_SYS_PTRACE;
   lower_sight();
+  read_cores(0, warden.cores);
   warden.own_fds = static_cast<int>(sys_call(SYS_openat, long{AT_FDCWD}, "/proc/self/fd",
                                              long{O_PATH | O_DIRECTORY | O_CLOEXEC}));
   first_mask = static_cast<int>(sys_call(SYS_umask, 022L));

@@ -14,6 +14,11 @@ namespace caisson::warden {
 constexpr uint32_t kMostText = 4096 + 256;
 constexpr unsigned kMostThreads = 48, kMostBlocked = 40;
 
+struct Cores {
+  long size = 0;  // of the kernel's mask, in bytes; below 1: unknown
+  unsigned char bits[128];
+};
+
 struct Warden {
   const Rules* rules;
   int listener;
@@ -21,6 +26,7 @@ struct Warden {
   int64_t start_sec, start_nsec;  // CLOCK_REALTIME: no birth before it is later
   int process;                    // its own pid
   bool may_look;                  // CAP_SYS_PTRACE is permitted, though not effective
+  Cores cores;                    // where its threads may run
 };
 extern Warden warden;
 

@@ -102,6 +102,23 @@ class Faithful(cell.FilesCase):
             **self.protected())
         self.assertEqual(ended.out, "0\n", ended.inner_err)
 
+    def test_cores_of_those_who_made_files_are_what_they_were(self):
+        """While a descriptor changes hands its caller is kept on one core."""
+        script = ("import os,threading\n"
+                  "before=os.sched_getaffinity(0); after=[]\n"
+                  "def work(n):\n"
+                  " for i in range(100): os.close(os.open(f'{n}-{i}',os.O_CREAT|os.O_WRONLY))\n"
+                  " after.append(os.sched_getaffinity(0))\n"
+                  "ts=[threading.Thread(target=work,args=(n,)) for n in range(4)]\n"
+                  "[t.start() for t in ts]; [t.join() for t in ts]\n"
+                  "print(sorted(before), all(a==before for a in after), len(after))\n")
+        mine = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, mine)
+        for cores in (mine, {min(mine)}):
+            os.sched_setaffinity(0, cores)
+            ended = self.python(script, **self.protected())
+            self.assertEqual(ended.out, f"{sorted(cores)} True 4\n", ended.inner_err)
+
     def test_signals_make_no_call_happen_twice(self):
         ended = self.python(
             "import os,signal\n"

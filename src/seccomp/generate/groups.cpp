@@ -364,10 +364,12 @@ std::vector<Group> gateway_groups() {
                 fail(EPERM)),
        "fcntl"},
       {"readiness of sockets", allow_if({is_one_of(1, {FIONREAD, FIONBIO})}, fail(EPERM)), "ioctl"},
+      {"its own core", allow_if({is_one_of(0, {0})}, fail(EPERM)),
+       "sched_getaffinity sched_setaffinity"},
       {"plain memory", {{{{has_any_bit(2, PROT_EXEC)}, fail(EPERM)}}, kAllow}, "mmap mprotect"},
       {"memory given back", always(kAllow), "munmap mremap madvise brk"},
       {"itself", always(kAllow),
-       "exit exit_group getpid gettid futex getrandom clock_gettime gettimeofday sched_yield "
+       "exit exit_group getpid gettid getcpu futex getrandom clock_gettime gettimeofday sched_yield "
        "rt_sigreturn rt_sigprocmask rt_sigaction"},
   };
 }
@@ -430,6 +432,7 @@ std::vector<Group> warden_groups() {
        allow_if({is_one_of(1, {0xc0502100, 0xc0182101, 0x40082102, 0x40182103})}, fail(EPERM)),
        "ioctl"},
       {"whether anybody is left", always(kAllow), "ppoll"},
+      {"the caller's core", always(kAllow), "getcpu sched_getaffinity sched_setaffinity"},
       {"the caller", always(kAllow),
        "process_vm_readv process_vm_writev pidfd_open pidfd_getfd capset"},
       {"files", always(kAllow),
