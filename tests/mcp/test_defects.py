@@ -1,5 +1,5 @@
-"""The thirteen defects of the reference that users of these tools had to live with; number seven
-(sub-agents) and thirteen (setting up) are tested where those are."""
+"""The thirteen defects of the reference that users of these tools had to live with; number thirteen
+(setting up) is tested in tests/setup, with the clients that read what was written."""
 import os
 
 from harness import McpTest, without_notes
@@ -49,6 +49,19 @@ class Defects(McpTest):
         server.text("rlm_exec", code="big = 'x' * (100 << 20)")
         self.assertLess(len(server.text("rlm_vars")), 300)
         self.assertLess(len(server.text("rlm_get", name="big")), 20001)
+
+    def test_07_a_sub_agent_that_can_not_run_says_so(self):
+        """The engine is no part of this build: no exception of a library, and nothing is harmed."""
+        server = self.server()
+        for wrong in ({"signature": "q -> a"}, {"inputs": {}}, {"signature": 7, "inputs": {}}):
+            self.assertRegex(server.fails("rlm_sub_agent", **wrong), r"\b(signature|inputs)\b")
+        text = server.fails("rlm_sub_agent", signature="q -> a", inputs={"q": "?"})
+        self.assertRegex(text, r"^Error: this build has no .* Do the reasoning yourself")
+        self.assertNotRegex(text, r"Traceback|AttributeError")
+        self.assertEqual(self.cells(server.process.pid), set())
+        server.text("rlm_exec", code="kept = 1")
+        server.fails("rlm_sub_agent", signature="q -> a", inputs={"q": "?"})
+        self.assertEqual(server.text("rlm_get", name="kept"), "1")
 
     def test_08_no_address_can_be_reached(self):
         code = ("import socket\nfor family, where in ((2, ('1.1.1.1', 80)), (2, ('172.17.0.1', 8080)),"
