@@ -178,8 +178,8 @@ static long run_enter_step(ChildState& state, const Step& step) {
       return restrict_by_landlock(*state.program);
     case StepKind::kSeccomp:
       return install_filter(state);
-    case StepKind::kAwaitDetached:
-      return await_detached();
+    case StepKind::kAwaitNetworkThread:
+      return await_network_thread();
     case StepKind::kExec:
       return exec_program(*state.program);
     default:

@@ -177,12 +177,17 @@ static long mount_devpts(ChildState& state, const Step& step) {
   return mount_fd < 0 ? mount_fd : attach(mount_fd, state.root_fd, step.path);
 }
 
-void drop_spare_mask(int& spare) {
+static void drop_spare(int& spare) {
   if (spare >= 0) sys_call(SYS_close, long{spare});
   spare = -1;
 }
 
-static long make_mask(ChildState& state, bool folder) {
+void drop(SpareMasks& spares) {
+  drop_spare(spares.file);
+  drop_spare(spares.folder);
+}
+
+static long make_mask(const ChildState& state, bool folder) {
   long mount_fd = sys_call(kOpenTree, long{state.root_fd}, folder ? "run" : "dev/null",
                            long{kOpenTreeClone | kOpenTreeCloexec});
   if (mount_fd < 0 || !folder) return mount_fd;
@@ -195,8 +200,8 @@ static long make_mask(ChildState& state, bool folder) {
 // /dev/null over a file, the empty /run over a folder. What this kernel lacks needs no mask: the
 // one that was made for it is kept for the next, since a clone that is thrown away waits for a
 // grace period. The plan ends with names that every kernel has.
-static long mask(ChildState& state, const Step& step) {
-  int& spare = step.a ? state.spare_folder_mask : state.spare_file_mask;
+long put_mask(const ChildState& state, const Step& step, SpareMasks& spares) {
+  int& spare = step.a ? spares.folder : spares.file;
   if (spare < 0) {
     long made = make_mask(state, step.a);
     if (made < 0) return made;
@@ -205,7 +210,7 @@ static long mask(ChildState& state, const Step& step) {
   long result = sys_call(kMoveMount, long{spare}, "", long{state.root_fd}, step.path,
                          long{kMoveFromEmptyPath});
   if (result == -ENOENT) return 0;
-  drop_spare_mask(spare);
+  drop_spare(spare);
   return result;
 }
 
@@ -320,7 +325,7 @@ long run_mount_step(ChildState& state, const Step& step) {
     case StepKind::kDevpts:
       return mount_devpts(state, step);
     case StepKind::kMask:
-      return mask(state, step);
+      return put_mask(state, step, state.spare_masks);
     case StepKind::kCover:
       return cover(state, step);
     case StepKind::kPlaceOwn:

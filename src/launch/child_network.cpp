@@ -1,6 +1,6 @@
 // The network namespace is the dearest part of a cell (0.4 ms of kernel time). A thread of the
-// cell's first process makes it while the mounts are made, and lets go of the old root while the
-// program's process confines itself; see docs/decisions/0004.
+// cell's first process makes it while the mounts are made, then leads it to the gateway, and lets
+// go of the old root while the program's process confines itself; see docs/decisions/0004.
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/if.h>
@@ -29,13 +29,13 @@ long bring_up_loopback(long socket) {
   return sys_call(SYS_ioctl, socket, static_cast<long>(kSetInterfaceFlags), &request);
 }
 
+// The namespace's descriptor, or -errno.
 long make_network() {
   long result = sys_call(SYS_unshare, long{CLONE_NEWNET});
   if (result < 0) return result;
   long socket = sys_call(SYS_socket, long{AF_UNIX}, long{SOCK_DGRAM | SOCK_CLOEXEC}, 0L);
   if (socket < 0) return socket;
   result = bring_up_loopback(socket);
-  if (result >= 0) result = prepare_gateway(*cell);
   // Asked of a socket and not of /proc, which is being covered meanwhile.
   if (result >= 0)
     result = sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
@@ -55,28 +55,57 @@ void set_and_wake(int* word, int value) {
   sys_call(SYS_futex, word, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
 }
 
-// The names of /proc that are not the cell's business, while the first process mounts the rest.
-long mask_proc() {
+int masks_taken, masks_done, mask_error;
+
+// The names of /proc that are not the cell's business. There are some thirty, and who has time puts
+// them on: the thread when it is done with the network, the first process when all else is mounted.
+void put_masks(SpareMasks& spares) {
   const ChildProgram& program = *cell->program;
-  if (program.mask_count) wait_until_set(&proc_is_mounted);
-  for (uint32_t i = 0; i < program.mask_count; ++i)
-    if (long result = run_mount_step(*cell, program.mask_steps[i]); result < 0) return result;
-  drop_spare_mask(cell->spare_file_mask);
-  drop_spare_mask(cell->spare_folder_mask);
-  return 0;
+  int count = static_cast<int>(program.mask_count);
+  if (count) wait_until_set(&proc_is_mounted);
+  for (;;) {
+    int next = __atomic_fetch_add(&masks_taken, 1, __ATOMIC_RELAXED);
+    if (next >= count) break;
+    long result = put_mask(*cell, program.mask_steps[next], spares);
+    if (result < 0) __atomic_store_n(&mask_error, static_cast<int>(result), __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&masks_done, 1, __ATOMIC_ACQ_REL) == count)
+      sys_call(SYS_futex, &masks_done, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
+  }
+  drop(spares);
+}
+
+long await_masks() {
+  put_masks(cell->spare_masks);
+  int count = static_cast<int>(cell->program->mask_count);
+  for (int done; (done = __atomic_load_n(&masks_done, __ATOMIC_ACQUIRE)) < count;)
+    sys_call(SYS_futex, &masks_done, long{FUTEX_WAIT_PRIVATE}, long{done}, 0L, 0L, 0L);
+  return mask_error;
 }
 
 int old_root_is_covered;
-int detached;  // 0: under way; else 1, or -errno
+int thread_is_done;  // 0: under way; else 1, or -errno
+
+// What remains when the namespace is there, while the first process goes on to its pivot. Leading
+// connections to the gateway takes as long as making the namespace: the kernel patches its own code
+// for the first hook of a kind.
+long finish_network() {
+  long result = prepare_gateway(*cell);
+  if (result < 0) return result;
+  SpareMasks spares;
+  put_masks(spares);
+  wait_until_set(&old_root_is_covered);
+  return detach_old_root(*cell);
+}
 
 int network_thread(void*) {
-  long result = make_network();
-  long masked = result < 0 ? result : mask_proc();
-  set_and_wake(&network_state, static_cast<int>(masked < 0 ? masked : result + 1));
-  if (masked < 0 || !cell->program->thread_detaches) return 0;
-  wait_until_set(&old_root_is_covered);
-  long gone = detach_old_root(*cell);
-  set_and_wake(&detached, static_cast<int>(gone < 0 ? gone : 1));
+  long made = make_network();
+  bool goes_on = cell->program->thread_detaches;
+  if (made >= 0 && !goes_on)
+    if (long result = prepare_gateway(*cell); result < 0) made = result;
+  set_and_wake(&network_state, static_cast<int>(made < 0 ? made : made + 1));
+  if (made < 0 || !goes_on) return 0;
+  long result = finish_network();
+  set_and_wake(&thread_is_done, static_cast<int>(result < 0 ? result : 1));
   return 0;
 }
 
@@ -100,9 +129,9 @@ void announce_proc() { set_and_wake(&proc_is_mounted, 1); }
 void announce_pivot() { set_and_wake(&old_root_is_covered, 1); }
 
 // Asked by the program's process, which shares this memory until its exec.
-long await_detached() {
-  wait_until_set(&detached);
-  return detached < 0 ? detached : 0;
+long await_network_thread() {
+  wait_until_set(&thread_is_done);
+  return thread_is_done < 0 ? thread_is_done : 0;
 }
 
 long start_network_thread(ChildState& state) {
@@ -116,6 +145,7 @@ long start_network_thread(ChildState& state) {
 }
 
 long join_network_thread() {
+  if (long result = await_masks(); result < 0) return result;
   wait_until_set(&network_state);
   int state = network_state;
   if (state < 0) return state;

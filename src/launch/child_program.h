@@ -51,7 +51,7 @@ enum class StepKind : uint8_t {
   kPinCpus,  // the first `a` cores of those allowed
   kLandlock,
   kSeccomp,
-  kAwaitDetached,  // the old root is gone, before any code of others runs
+  kAwaitNetworkThread,  // the way to the gateway stands, the old root is gone: before others' code
   kExec,
 };
 
@@ -65,7 +65,7 @@ enum : uint8_t {
 
 enum : uint8_t {
   kPivotPrivate = 1,   // no mount of the host's comes later
-  kPivotByThread = 2,  // the network thread lets go of the old root, see kAwaitDetached
+  kPivotByThread = 2,  // the network thread lets go of the old root, see kAwaitNetworkThread
 };
 
 struct Step {
@@ -97,7 +97,7 @@ struct ChildProgram {
   const Step* enter_steps;  // done by the program's process, the last one is the exec
   uint32_t enter_count;
 
-  const Step* mask_steps;  // done by the network thread when it has made the network
+  const Step* mask_steps;  // by the network thread, and by who waits for it
   uint32_t mask_count;
   bool thread_detaches;  // then it waits for the pivot, and lets go of the old root
   bool keep_old_root;    // for a test alone: a cell without that control

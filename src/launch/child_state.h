@@ -7,15 +7,20 @@
 
 namespace caisson {
 
+// Made, and not used yet.
+struct SpareMasks {
+  int file = -1, folder = -1;
+};
+
 struct ChildState {
   const ChildProgram* program;
   ChildMessage message;
   int root_fd = -1;      // the new root while it is built
   int terminal_fd = -1;  // the slave of the cell's own pty
   int program_pid = -1;
-  int warden_sockets[2] = {-1, -1};                  // its end, and the program's
-  int spare_file_mask = -1, spare_folder_mask = -1;  // made, and not used yet
-  int mapped_mounts[kMostMappedMounts];              // in the order of the steps that take them
+  int warden_sockets[2] = {-1, -1};      // its end, and the program's
+  SpareMasks spare_masks;                // of the first thread
+  int mapped_mounts[kMostMappedMounts];  // in the order of the steps that take them
   unsigned mapped_count = 0, mapped_taken = 0;
   // Written by the program's process, which shares this memory until its exec (CLONE_VFORK).
   volatile int enter_failed_step = -1;
@@ -26,13 +31,14 @@ uint64_t monotonic_now();
 
 // Each returns 0 or -errno.
 long run_mount_step(ChildState&, const Step&);  // child_mounts.cpp
-void drop_spare_mask(int& spare);
+long put_mask(const ChildState&, const Step&, SpareMasks&);
+void drop(SpareMasks&);
 long detach_old_root(const ChildState&);
 long start_network_thread(ChildState&);  // child_network.cpp
 void announce_proc();                    // it is mounted: its masks can be put on
 long join_network_thread();
 void announce_pivot();  // the old root lies over the new one: it can be detached
-long await_detached();
+long await_network_thread();
 long prepare_gateway(ChildState&);  // child_gateway.cpp: in the new network namespace
 long open_terminal(ChildState&);    // child_terminal.cpp
 int enter_program(void* state);     // child_enter.cpp: fn of clone_call; returns on failure only

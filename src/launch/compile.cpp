@@ -90,7 +90,7 @@ class Compiler {
       mounts();
       init(StepKind::kPrepare);  // while the network is still being made
       // The old root's release waits for the other core to leave the kernel: not before the network
-      // thread is done with it.
+      // thread has made the namespace.
       if (own_network) init(StepKind::kJoinNetwork);
       // From here the host's files are gone.
       Step& pivot = init(StepKind::kPivot);
@@ -261,7 +261,7 @@ class Compiler {
     if (plan_.landlock && !plan_.warden) enter(StepKind::kLandlock);
     if (control_enabled("seccomp"))
       enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
-    if (out_.program_.thread_detaches) enter(StepKind::kAwaitDetached);
+    if (out_.program_.thread_detaches) enter(StepKind::kAwaitNetworkThread);
     enter(StepKind::kExec);
   }
 
@@ -444,8 +444,8 @@ static std::string describe(const Step& step) {
       return "restrict by Landlock";
     case StepKind::kSeccomp:
       return "install the seccomp filter";
-    case StepKind::kAwaitDetached:
-      return "let go of the host's root";
+    case StepKind::kAwaitNetworkThread:
+      return "lead connections to the gateway, or let go of the host's root";
     case StepKind::kExec:
       return "execute the program";
   }

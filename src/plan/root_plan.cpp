@@ -35,17 +35,17 @@ struct ProcMask {
   const char* name;
   bool is_directory, root_only;
 };
-// The last file and the last folder are ones that every kernel has (see mask() in the launch).
+// The last files and the last folders are ones that every kernel has (see mask() in the launch).
 constexpr ProcMask kProcMasks[] = {
-    {"acpi", true, false},         {"asound", true, false},       {"driver", true, false},
-    {"bus", true, false},          {"irq", true, false},          {"scsi", true, false},
-    {"fs", true, false},           {"kcore", false, true},        {"kmsg", false, true},
-    {"kpagecgroup", false, true},  {"kpagecount", false, true},   {"kpageflags", false, true},
-    {"pagetypeinfo", false, true}, {"slabinfo", false, true},     {"sysrq-trigger", false, true},
-    {"timer_list", false, true},   {"vmallocinfo", false, true},  {"diskstats", false, false},
-    {"interrupts", false, false},  {"kallsyms", false, false},    {"key-users", false, false},
-    {"keys", false, false},        {"locks", false, false},       {"modules", false, false},
-    {"partitions", false, false},  {"sched_debug", false, false}, {"schedstat", false, false},
+    {"acpi", true, false},         {"asound", true, false},      {"scsi", true, false},
+    {"irq", true, false},          {"bus", true, false},         {"driver", true, false},
+    {"fs", true, false},           {"kcore", false, true},       {"kmsg", false, true},
+    {"kpagecgroup", false, true},  {"kpagecount", false, true},  {"kpageflags", false, true},
+    {"pagetypeinfo", false, true}, {"slabinfo", false, true},    {"sysrq-trigger", false, true},
+    {"timer_list", false, true},   {"vmallocinfo", false, true}, {"modules", false, false},
+    {"sched_debug", false, false}, {"schedstat", false, false},  {"kallsyms", false, false},
+    {"key-users", false, false},   {"keys", false, false},       {"partitions", false, false},
+    {"diskstats", false, false},   {"interrupts", false, false}, {"locks", false, false},
     {"cmdline", false, false},
 };
 

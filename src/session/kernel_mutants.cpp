@@ -71,6 +71,9 @@ void mutate_keeper(Kernel& kernel) {
   }
   if (!control_enabled("keeper-files")) kernel.put("", R"(            have_few_files()\n)");
   if (!control_enabled("keeper-reseed")) kernel.put("", R"(        reseed()\n)");
+  if (!control_enabled("fork-reseed"))
+    kernel.put(R"(attach(options)\n    None)", R"(attach(options)\n    reseed())");
+  if (!control_enabled("fork-numbers")) kernel.put("", R"(    leave_low_numbers()\n)");
 }
 
 }  // namespace

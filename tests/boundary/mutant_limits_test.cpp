@@ -57,5 +57,17 @@ TEST(LimitsOfTheCaller, T63_LockedMemoryIsMeasuredByTheCell) {
   EXPECT_NE(on_host({"rlimit", std::to_string(RLIMIT_MEMLOCK)}).detail, eighth + " " + eighth);
 }
 
+// The kernel counts these for each user of the host, over all cells.
+TEST(LimitsOfTheCaller, T55_TimersAreMeasuredByTheCell) {
+  EXPECT_EQ(in_cell({"rlimit", std::to_string(RLIMIT_SIGPENDING)}).detail, "2048 2048");
+  EXPECT_NE(on_host({"rlimit", std::to_string(RLIMIT_SIGPENDING)}).detail, "2048 2048");
+}
+
+TEST(LimitsOfTheCaller, T55_MessageQueuesAreMeasuredByTheCell) {
+  std::string most = std::to_string(256 << 10);
+  EXPECT_EQ(in_cell({"rlimit", std::to_string(RLIMIT_MSGQUEUE)}).detail, most + " " + most);
+  EXPECT_NE(on_host({"rlimit", std::to_string(RLIMIT_MSGQUEUE)}).detail, most + " " + most);
+}
+
 }  // namespace
 }  // namespace caisson::boundary

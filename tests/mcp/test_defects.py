@@ -22,7 +22,10 @@ class Defects(McpTest):
         for code, name in (("1/0", "ZeroDivisionError"), ("def", "SyntaxError")):
             text = server.fails("rlm_exec", code=code)
             self.assertNotIn("\x1b", text)
-            self.assertIn(name, text.partition("[stderr]")[2])
+            told = text.partition("[stderr]")[2]
+            self.assertIn(name, told)
+            self.assertNotRegex(told, r"During handling|/IPython/|interactiveshell")
+            self.assertEqual(told.count("Error"), 1, told)
 
     def test_04_figures_are_not_lost(self):
         server = self.server()

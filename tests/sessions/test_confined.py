@@ -26,6 +26,17 @@ class Confined(SessionTest):
         self.assertGreater(s.value("len(children)"), 10)  # the way of asking works
         self.assertLess(s.value("len(children)"), 40)
 
+    def test_no_process_has_the_number_of_the_zygote(self):
+        """T61: by its number OpenSSL knows whether a process is a fork and must seed anew."""
+        s = self.session()
+        if s.info["cell"] != "zygote":
+            self.assertEqual(s.info["cell"], "own")  # nothing was drawn before it began
+            return
+        self.assertGreaterEqual(s.value("__import__('os').getpid()"), 300)
+        self.ok(s.exec("import subprocess, sys\n"
+                       "child = subprocess.run(['sh', '-c', 'echo $$'], capture_output=True)"))
+        self.assertGreaterEqual(s.value("int(child.stdout)"), 300)
+
     def test_shared_memory_of_another_is_not_there(self):
         """T24, T60: System V memory has keys that whoever knows them can open."""
         a, b = self.with_calls(), self.with_calls()

@@ -164,6 +164,16 @@ class Science(SessionTest):
         found = {one["name"]: one for one in s.ask("vars")["result"]["variables"]}
         self.assertEqual((found["m"]["shape"], found["m"]["dtype"]), ([3, 4], "float32"))
 
+    def test_sessions_of_a_zygote_draw_other_numbers(self):
+        """T61: what was preloaded has seeded its generators before the sessions were forked."""
+        draws = []
+        for _ in range(3):
+            s = self.science(preload=["numpy", "numpy.random"])
+            draws.append(s.value("int(__import__('numpy').random.randint(1 << 60))"))
+            s.ask("reset")
+            draws.append(s.value("int(__import__('numpy').random.randint(1 << 60))"))
+        self.assertEqual(len(set(draws)), 6, draws)
+
     def test_a_figure_is_the_picture_that_was_drawn(self):
         s = self.science(preload=["numpy", "matplotlib.pyplot"])
         answer = self.ok(s.exec(

@@ -161,10 +161,21 @@ def mounts(order):
     mount("none", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
           "newinstance,ptmxmode=0666,mode=620,max=64")
     mount("none", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    leave_low_numbers()
     mask_proc()
     mount(None, "/proc", None,
           MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
     chdir("/workspace")
+
+
+def leave_low_numbers():
+    """OpenSSL (every copy of it that a zygote has loaded) knows by its number whether a process is a
+    fork: one that has the zygote's own would go on with its random numbers, as would its siblings
+    in other sessions. A zygote's number is low, and the kernel gives none below 300 again."""
+    try:
+        write_text("/proc/sys/kernel/ns_last_pid", "300")
+    except FileNotFoundError:
+        pass  # a kernel without checkpoint/restore; ours is seeded anew all the same
 
 
 def mask_proc():

@@ -6,6 +6,7 @@ MAX_TRACEBACK = 64 * 1024
 MAX_MESSAGE = 8 * 1024
 OURS = "<caisson>/"
 CELLS = ("<cell ", "<ipython-input-")  # how the two shells name the code of a call
+SHELL = "/IPython/core/interactiveshell.py"  # stands around open() and %magics
 
 
 def cut(text, limit):
@@ -47,19 +48,19 @@ def traceback_of(error):
     try:
         from traceback import TracebackException
 
-        whole = TracebackException(type(error), error, skip_ours(error.__traceback__))
+        whole = TracebackException(type(error), error, skip_ours(error))
         drop_ours(whole, 0)
         return cut("".join(whole.format()).rstrip("\n"), MAX_TRACEBACK)
     except BaseException:
         return by_hand(error)
 
 
-def skip_ours(trace):
+def skip_ours(error):
     """The traceback from the cell's own frame on; before it lie this code's, asyncio's, IPython's."""
-    found = trace
+    found = trace = error.__traceback__
     while found is not None and not found.tb_frame.f_code.co_filename.startswith(CELLS):
         found = found.tb_next
-    if found is not None:
+    if found is not None or issubclass(type(error), SyntaxError):  # that of a cell which never began
         return found
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS):
         trace = trace.tb_next
@@ -71,7 +72,7 @@ def drop_ours(whole, depth):
     if whole is None or depth > 32:
         return
     frames = whole.stack
-    kept = [f for f in frames if not f.filename.startswith(OURS)]
+    kept = [f for f in frames if not (f.filename.startswith(OURS) or f.filename.endswith(SHELL))]
     if len(kept) != len(frames):
         frames[:] = kept
     drop_ours(whole.__cause__, depth + 1)

@@ -83,6 +83,8 @@ class Executor:
         try:
             tree = compile(source, name, "exec", ONLY_AST | self.flags, True)
         except Exception:
+            tree = None
+        if tree is None:  # out here: what IPython says of it must not be told as a second error
             shell.run(source, answer)
             return False
         # IPython's own record of the call (Out, _) is not worth a checkpoint.

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 import frames as f
 from checkpoints import MAX_NAMED, Checkpoint, Root
 from hardening import be_ordinary, have_few_files, keep_only, protect_keeper
+from interpreter import reseed
 from jsonio import dumps
 from lane import Lane
 from processes import reap_orphans
@@ -267,6 +268,7 @@ def live(inside, pair, options):
     # subprocess or of a pool's worker would wait for ever.
     set_handler(SIGTERM, SIG_DFL)
     inside.attach(options)
+    reseed()  # what a zygote imported has drawn already: all its sessions would go on from there
     if options is not None and options.get("ipython") and inside.executor.shell is None:
         import ipython
 
