@@ -47,6 +47,7 @@ Bio memory_of(std::string_view text) {
 
 Result<void> start_openssl() {
   ready_late_data();
+  furnish_openssl();
   if (OPENSSL_init_ssl(kOpensslOptions, nullptr) != 1) return openssl_error("start OpenSSL");
   return {};
 }
@@ -120,7 +121,7 @@ Result<void> CellCa::finish() {
 Result<TlsConnection> CellCa::server(const Host& host, Protocols protocols) {
   SSL_CTX* shared = TRY(context(protocols));
   X509* certificate = TRY(leaf(host));
-  TlsConnection connection(SSL_new(shared));
+  TlsConnection connection = new_tls_connection(shared);
   if (!connection || SSL_use_certificate(connection.get(), certificate) != 1 ||
       SSL_use_PrivateKey(connection.get(), leaf_key_.get()) != 1)
     return openssl_error("make a TLS connection for " + host.text());

@@ -12,15 +12,11 @@
 #include <unordered_map>
 
 #include "base/result.h"
+#include "gateway/tls_rooms.h"
 #include "rules/rules.h"
 
 namespace caisson {
 
-template <typename T, void (*kFree)(T*)>
-struct OpensslFree {
-  void operator()(T* object) const { kFree(object); }
-};
-using TlsConnection = std::unique_ptr<SSL, OpensslFree<SSL, SSL_free>>;
 using SslContext = std::unique_ptr<SSL_CTX, OpensslFree<SSL_CTX, SSL_CTX_free>>;
 using Certificate = std::unique_ptr<X509, OpensslFree<X509, X509_free>>;
 using PrivateKey = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY, EVP_PKEY_free>>;  // wipes it

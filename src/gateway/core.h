@@ -12,9 +12,11 @@
 #include "gateway/denials.h"
 #include "gateway/gateway.h"
 #include "gateway/handed_sockets.h"
+#include "gateway/kept_certificates.h"
 #include "gateway/pipes.h"
 #include "gateway/resolver.h"
 #include "gateway/secret.h"
+#include "gateway/tls_rest.h"
 #include "gateway/traffic.h"
 #include "gateway/upstream_proxy.h"
 #include "loop/task.h"
@@ -46,7 +48,9 @@ struct Core {
   Rules rules;  // replaced as a whole while the cell runs: don't keep a reference over a co_await
   HostSet tls_excluded;
   std::unique_ptr<Secrets> secrets;
-  std::optional<CellCa> ca;    // there from the start when TLS will be ended
+  std::optional<CellCa> ca;  // there from the start when TLS will be ended
+  AwakeTls awake_tls;
+  KeptCertificates kept_certificates;
   SslContext upstream_tls;     // made when first needed
   uint32_t ended_tunnels = 0;  // connections whose TLS is ended now
   UpstreamProxies proxies;

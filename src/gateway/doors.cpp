@@ -8,7 +8,7 @@ namespace {
 Socket on_loop(Core& core, UniqueFd fd) { return Socket(core.loop, std::move(fd)); }
 
 Result<void> check(const Core& core, const CellSockets& handover) {
-  if (handover.forward.size() != core.config.forward.size())
+  if (handover.forward.size() != core.config.forward.size() + core.config.loopback.size())
     return Error::plain("the cell handed over another number of listeners than ports to forward");
   if (core.config.publish_listeners.size() != core.config.publish.size())
     return Error::plain("another number of listeners than ports to publish");
@@ -18,12 +18,15 @@ Result<void> check(const Core& core, const CellSockets& handover) {
 }
 
 void open_forwards(Core& core, std::vector<UniqueFd> listeners) {
+  const GatewayConfig& config = core.config;
   for (size_t i = 0; i < listeners.size(); ++i) {
-    uint16_t port = core.config.forward[i];
-    spawn(core.loop,
-          accept_all(core, on_loop(core, std::move(listeners[i])), [&core, port](Socket client) {
-            return serve_forward(core, std::move(client), port);
-          }));
+    bool judged = i >= config.forward.size();
+    uint16_t port = judged ? config.loopback[i - config.forward.size()] : config.forward[i];
+    auto serve = judged ? &serve_loopback : &serve_forward;
+    spawn(core.loop, accept_all(core, on_loop(core, std::move(listeners[i])),
+                                [&core, serve, port](Socket client) {
+                                  return serve(core, std::move(client), port);
+                                }));
   }
 }
 

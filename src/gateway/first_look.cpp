@@ -53,7 +53,7 @@ Task<> FirstLook::run() {
   co_await host_done_.wait();
   if (quiet_watched_) co_await quiet_done_.wait();
   client_.unread(std::string_view(bytes_).substr(leaked_));
-  bytes_ = {};
+  std::string().swap(bytes_);  // an assignment would keep the memory, as long as the connection
 }
 
 Task<> FirstLook::collect() {

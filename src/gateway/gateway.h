@@ -30,7 +30,8 @@ struct GatewayConfig {
   RuleTexts rules;
   LiveRules live;  // all but its rules, which stand above
 
-  std::vector<uint16_t> forward;  // host ports reachable inside, in the order of their listeners
+  std::vector<uint16_t> forward;   // host ports reachable inside, in the order of their listeners
+  std::vector<uint16_t> loopback;  // behind those: by the rules about the host's loopback
   struct Publish {
     uint16_t cell_port = 0, host_port = 0;
   };

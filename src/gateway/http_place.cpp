@@ -29,10 +29,10 @@ PlacedRequest place_request(HttpHead head, const HttpDoor& door) {
     if (!absolute.ok()) return malformed(absolute.error().what);
     if (!door.asked && absolute->scheme != Scheme::kHttp)
       return malformed("https goes through a proxy by CONNECT");
-    if (door.asked && absolute->where != *door.asked)
+    if (door.asked && !is_same_place(absolute->where, *door.asked))
       return mismatch("request target", absolute->where, *door.asked);
     if (absolute->scheme != door.scheme) return malformed("a scheme that isn't the connection's");
-    request.where = absolute->where;
+    if (!door.asked) request.where = absolute->where;
     head.target = absolute->path;
   }
   if (head.target == "*" && head.method != "OPTIONS")
@@ -41,7 +41,7 @@ PlacedRequest place_request(HttpHead head, const HttpDoor& door) {
   if (const std::string* text = head.find("Host")) {
     Result<HostPort> told = parse_host_port(*text, request.where.port);
     if (!told.ok()) return malformed(told.error().what);
-    if (*told != request.where && control_enabled("gateway-host-header"))
+    if (!is_same_place(*told, request.where) && control_enabled("gateway-host-header"))
       return mismatch("Host header", *told, request.where);
   }
   request.head = std::move(head);

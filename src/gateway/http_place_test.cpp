@@ -34,6 +34,21 @@ TEST(HttpPlace, AnotherHostIsRefusedWhereverItStands) {
   EXPECT_TRUE(place_request(head_of("GET", "http://a.test/", "b.test"), HttpDoor{}).mismatch);
 }
 
+TEST(HttpPlace, TheUsualNamesOfTheLoopbackStandForOneAnotherAndTheConnectionDecides) {
+  for (const char* told : {"localhost:9", "127.0.0.1:9", "[::1]:9"}) {
+    PlacedRequest placed = place_request(head_of("GET", "/", told), door_to("127.0.0.1:9"));
+    ASSERT_TRUE(placed.request) << told;
+    EXPECT_EQ(placed.request->where.text(), "127.0.0.1:9");
+  }
+  PlacedRequest placed =
+      place_request(head_of("GET", "http://localhost:9/x", "localhost:9"), door_to("[::1]:9"));
+  ASSERT_TRUE(placed.request);
+  EXPECT_EQ(placed.request->where.text(), "[::1]:9");
+  EXPECT_TRUE(place_request(head_of("GET", "/", "localhost:8"), door_to("127.0.0.1:9")).mismatch);
+  EXPECT_TRUE(place_request(head_of("GET", "/", "localhost:9"), door_to("a.test:9")).mismatch);
+  EXPECT_TRUE(place_request(head_of("GET", "/", "a.test:9"), door_to("127.0.0.1:9")).mismatch);
+}
+
 TEST(HttpPlace, AProxyIsToldTheHost) {
   PlacedRequest placed = place_request(head_of("GET", "http://a.test:8080?q", "a.test:8080"), {});
   ASSERT_TRUE(placed.request);

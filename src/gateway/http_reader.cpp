@@ -13,7 +13,6 @@ constexpr size_t kMaxBlankBytes = 8;  // empty lines before a request, as RFC 91
 Task<> HttpReader::fill() {
   buffer_.erase(0, at_);
   at_ = 0;
-  if (buffer_.empty()) buffer_ = {};
   while (state_ == State::kOpen) {
     std::span<uint8_t> scratch = std::span<uint8_t>(scratch_.scratch).first(kFill);
     Moved got = stream_.try_read(scratch);
@@ -21,10 +20,12 @@ Task<> HttpReader::fill() {
       buffer_.append(reinterpret_cast<const char*>(scratch.data()), got.bytes);
       co_return;
     }
-    if (got.would_block())
+    if (got.would_block()) {
+      let_go();
       got.error = co_await stream_.wait_read();
-    else if (got.ended())
+    } else if (got.ended()) {
       state_ = State::kEnded;
+    }
     if (got.error) state_ = State::kFailed;
   }
 }
@@ -96,9 +97,15 @@ HttpReader::Piece HttpReader::chunk_at_hand() {
   }
 }
 
+void HttpReader::let_go() {
+  if (has_rest()) return;
+  std::string().swap(buffer_);  // an assignment would keep the memory
+  at_ = 0;
+}
+
 std::string HttpReader::take_rest() {
   std::string taken(rest());
-  buffer_ = {};
+  std::string().swap(buffer_);
   at_ = 0;
   return taken;
 }

@@ -47,6 +47,8 @@ class HttpReader {
   uint64_t length_on_wire() const;
   void took(uint64_t bytes) { left_ -= bytes; }
 
+  // Nothing will be read for a while: no memory is held that nothing is in.
+  void let_go();
   std::string take_rest();
   bool has_rest() const { return at_ < buffer_.size(); }
   Stream& stream() { return stream_; }

@@ -34,7 +34,16 @@ HttpSession::HttpSession(Core& core, Stream& client, HttpDoor door)
 
 Task<> HttpSession::run() {
   Next next = Next::kAnother;
-  while (next == Next::kAnother) next = co_await serve_one();
+  while (next == Next::kAnother) {
+    // Here and not in serve_one(): a thousand connections wait at this point, and its frame holds
+    // heads.
+    upstream_.let_go();
+    deadline_.watch(&client_.socket(), upstream_.socket());
+    deadline_.after(kIdleTime);
+    HeadState begun = co_await requests_.wait_for_head();
+    next = Next::kClose;
+    if (begun == HeadState::kWhole) next = co_await serve_one();
+  }
   deadline_.watch(&client_.socket(), nullptr);
   upstream_.drop();
   if (next == Next::kClose)
@@ -56,9 +65,6 @@ Task<> HttpSession::linger() {
 }
 
 Task<HttpSession::Next> HttpSession::serve_one() {
-  deadline_.watch(&client_.socket(), upstream_.socket());
-  deadline_.after(kIdleTime);
-  if (co_await requests_.wait_for_head() != HeadState::kWhole) co_return Next::kClose;
   deadline_.after(kHeadTime);
   std::string text;
   switch (co_await requests_.read_head(text)) {

@@ -24,7 +24,7 @@ class HttpSession {
  private:
   enum class Next { kAnother, kClose, kGone };
 
-  Task<Next> serve_one();
+  Task<Next> serve_one();  // whose first byte is there
   Task<Next> serve_request(HttpHead head);
   Task<Next> serve_connect(const HttpHead& head);
   Task<Next> refuse_mismatch(const PlacedRequest& placed, const std::string& method);

@@ -51,6 +51,8 @@ void Resolver::read_texts() {
   texts_read_ = true;
   conf_ = parse_resolv_conf(resolv_conf_);
   hosts_ = parse_hosts(hosts_file_);
+  // RFC 6761: never a question to a server, whatever the file has.
+  hosts_.try_emplace("localhost", std::vector<IpAddress>{kLoopback4, kLoopback6});
   hosts_file_ = {};
 }
 

@@ -50,6 +50,15 @@ TEST_F(ResponseMaskTest, Base64OfTheWholeHeaderShowsNothingOfTheValue) {
   }
 }
 
+TEST_F(ResponseMaskTest, TheLastBitsAtTheEndOfBase64AreHiddenToo) {
+  EXPECT_EQ(body({"\"" + base64("me:" + kValue) + "\""}).substr(0, 5 + kA.size()), "\"bWU6" + kA);
+  for (std::string user : {"", "u:", "us:"}) {
+    std::string text = base64(user + kValue), masked = body({text});
+    std::string padding = text.substr(std::min(text.find('='), text.size()));
+    EXPECT_TRUE(masked.ends_with(kA + padding)) << masked;
+  }
+}
+
 TEST_F(ResponseMaskTest, SecretsOfOtherHostsAreHiddenToo) {
   EXPECT_EQ(body({"value-of-b"}), placeholder("B", '1'));
 }

@@ -118,12 +118,12 @@ void add_percent(std::vector<std::string>& all, std::string_view value) {
 }
 
 void add_base64(std::vector<std::string>& all, std::string_view value) {
-  for (size_t before = 0; before < 3; ++before) {
-    std::string text = base64_inside(value, before);
-    all.push_back(text);
-    all.push_back(replaced(replaced(text, '+', "-"), '/', "_"));
-    all.push_back(replaced(text, '/', "\\/"));  // base64 in JSON of those who escape it
-  }
+  for (size_t before = 0; before < 3; ++before)
+    for (const std::string& text : {base64_inside(value, before), base64_at_end(value, before)}) {
+      all.push_back(text);
+      all.push_back(replaced(replaced(text, '+', "-"), '/', "_"));
+      all.push_back(replaced(text, '/', "\\/"));  // base64 in JSON of those who escape it
+    }
 }
 
 int base64_digit(char c) {
@@ -157,6 +157,13 @@ std::string base64_inside(std::string_view value, size_t before) {
   size_t mixed_front = before == 0 ? 0 : before + 1;  // 8 bits touch two digits, 16 bits three
   size_t whole = (before + value.size()) * 8 / 6;     // the last one may have bits of what follows
   return text.substr(mixed_front, whole - mixed_front);
+}
+
+std::string base64_at_end(std::string_view value, size_t before) {
+  before %= 3;
+  std::string text = base64(std::string(before, '\0') + std::string(value));
+  size_t mixed_front = before == 0 ? 0 : before + 1;
+  return text.substr(mixed_front, text.find('=') - mixed_front);
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {

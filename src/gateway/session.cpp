@@ -26,7 +26,7 @@ std::string check_hello(Core& core, const ClientHello& hello, const HostPort& wh
     return where.host.is_address() ? "" : "the ClientHello names no host";
   Result<Host> name = parse_host(hello.server_name);
   if (!name.ok()) return "the ClientHello names no host: " + name.error().what;
-  if (*name == where.host) return "";
+  if (is_same_place({*name, where.port}, where)) return "";
   if (!where.host.is_address())
     return fmt::format("the ClientHello names {}, the connection was made to {}", name->text(),
                        where.host.text());
@@ -50,30 +50,44 @@ bool refuses_opaque(const Core& core) {
   return core.config.refuse_opaque_tunnels && control_enabled("gateway-opaque");
 }
 
+struct Looked {
+  Sniffed sniffed;
+  FirstBytes kind = FirstBytes::kNeedMore;
+  bool failed = false, has_leaked = false;
+};
+
+// By itself, so that its frame is gone while the connection is served.
+Task<Looked> look_first(Core& core, Stream& client, Stream& upstream, FirstLook::HostSide host) {
+  FirstLook look(core, client, upstream, host);
+  co_await look.run();
+  Looked looked{look.sniffed(), look.kind(), look.failed(), look.has_leaked()};
+  co_return looked;
+}
+
 }  // namespace
 
 Task<> serve_connected(Core& core, Stream& client, std::unique_ptr<PlainStream> upstream,
                        const HostPort& where) {
   bool inside = core.must_look_inside(where.host, where.port);
   bool ends = core.ends_tls(where.host, where.port);
-  FirstLook look(core, client, *upstream,
-                 inside ? FirstLook::HostSide::kWaits : FirstLook::HostSide::kMaySpeakFirst);
-  co_await look.run();
-  if (look.failed()) co_return;
-  FirstBytes kind = look.kind();
+  Looked look = co_await look_first(
+      core, client, *upstream,
+      inside ? FirstLook::HostSide::kWaits : FirstLook::HostSide::kMaySpeakFirst);
+  if (look.failed) co_return;
+  FirstBytes kind = look.kind;
   bool http = kind == FirstBytes::kHttp1 || kind == FirstBytes::kHttp2;
   if (kind == FirstBytes::kBad) {
-    refuse(core, client, where, "tls", "first bytes", look.sniffed().why);
-  } else if (http && look.has_leaked()) {
+    refuse(core, client, where, "tls", "first bytes", look.sniffed.why);
+  } else if (http && look.has_leaked) {
     refuse(core, client, where, "http", "first bytes", "a request line that came too slowly");
   } else if (kind == FirstBytes::kHttp1) {
     co_await serve_clear_http(core, client, std::move(upstream), where);
   } else if (kind == FirstBytes::kHttp2) {
     co_await relay_http2(core, client, *upstream, Scheme::kHttp, where);
-  } else if (kind == FirstBytes::kTls && ends && look.has_leaked()) {
+  } else if (kind == FirstBytes::kTls && ends && look.has_leaked) {
     refuse(core, client, where, "tls", "first bytes", "a ClientHello that came too slowly");
   } else if (kind == FirstBytes::kTls && ends) {
-    co_await serve_tls(core, client, std::move(upstream), where, look.sniffed().hello);
+    co_await serve_tls(core, client, std::move(upstream), where, look.sniffed.hello);
   } else if (inside) {
     refuse(core, client, where, "tcp", "request rules",
            "requests to this host are looked at, and this is neither TLS nor HTTP");
@@ -81,7 +95,7 @@ Task<> serve_connected(Core& core, Stream& client, std::unique_ptr<PlainStream> 
     refuse(core, client, where, kind == FirstBytes::kTls ? "tls" : "tcp", "opaque tunnels",
            "only what is read on its way may pass: HTTP, and TLS that is ended");
   } else if (kind == FirstBytes::kTls) {
-    std::string why = check_hello(core, look.sniffed().hello, where);
+    std::string why = check_hello(core, look.sniffed.hello, where);
     if (!why.empty())
       refuse(core, client, where, "tls", "name mismatch", why);
     else

@@ -1,4 +1,4 @@
-// SOCKS5 clients.
+// SOCKS5 clients, and those of SOCKS4, who are turned away.
 #include <array>
 #include <vector>
 
@@ -78,6 +78,23 @@ Result<Host> host_of(Core& core, const SocksRequest& request) {
 }
 
 }  // namespace
+
+// At once and in its own words: a client that hears nothing waits for its time to run out.
+Task<> refuse_socks4(Core& core, Stream& client) {
+  std::vector<uint8_t> received;
+  SocksRequest request;
+  Deadline deadline(core.deadlines, &client.socket());
+  deadline.after(kSocksTime);
+  bool whole = co_await read_message(client, received, request, &parse_socks4_request);
+  if (whole) {
+    Result<Host> host = host_of(core, request);
+    Verdict verdict{false, "proxy protocol", "SOCKS4 isn't spoken here",
+                    "speak SOCKS5 or HTTP to the same port: socks5h://127.0.0.1:3128"};
+    core.deny(verdict, host.ok() ? host->text() : quoted(request.domain), request.port, "socks");
+  }
+  bool sent = co_await send(client, socks4_refusal());
+  if (sent) co_await client.finish();
+}
 
 Task<> serve_socks(Core& core, Stream& client) {
   std::vector<uint8_t> received;

@@ -11,7 +11,7 @@ Moved Stream::try_read(std::span<uint8_t> into) {
   std::memcpy(into.data(), unread_.data() + unread_at_, size);
   unread_at_ += size;
   if (unread_at_ == unread_.size()) {
-    unread_ = {};
+    unread_ = std::vector<uint8_t>();  // `= {}` would keep the memory
     unread_at_ = 0;
   }
   return {size, 0};

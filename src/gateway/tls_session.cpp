@@ -69,7 +69,7 @@ Task<> serve_tls(Core& core, Stream& client, std::unique_ptr<PlainStream> upstre
     client.socket().reset();
     co_return;
   }
-  TlsStream tls(client, std::move(*ssl), TlsStream::Role::kServer);
+  TlsStream tls(client, std::move(*ssl), TlsStream::Role::kServer, &core.awake_tls);
   {
     Deadline deadline(core.deadlines, &client.socket());
     deadline.after(std::chrono::milliseconds(core.config.live.handshake_ms));

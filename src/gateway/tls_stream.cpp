@@ -61,35 +61,35 @@ BIO_METHOD* TlsStream::bio_method() {
   return method;
 }
 
-TlsStream::TlsStream(Stream& below, TlsConnection ssl, Role role)
-    : below_(below), ssl_(std::move(ssl)) {
+TlsStream::TlsStream(Stream& below, TlsConnection made, Role role, AwakeTls* awake)
+    : below_(below), ssl_(std::move(made), awake) {
   if (!ssl_) return;
   BIO* bio = BIO_new(bio_method());
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
-  SSL_set_bio(ssl_.get(), bio, bio);
+  SSL_set_bio(ssl(), bio, bio);
   // Buffers only while there is something in them: a thousand idle connections must stay small.
-  SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
-                               SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_mode(ssl(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                          SSL_MODE_RELEASE_BUFFERS);
   // Several records by one call of the kernel. What is read ahead is found by reading on until it
   // would block, which every reader does before it waits.
-  SSL_set_read_ahead(ssl_.get(), 1);
-  SSL_set_default_read_buffer_len(ssl_.get(), kReadAhead);
+  SSL_set_read_ahead(ssl(), 1);
+  SSL_set_default_read_buffer_len(ssl(), kReadAhead);
   if (role == Role::kServer)
-    SSL_set_accept_state(ssl_.get());
+    SSL_set_accept_state(ssl());
   else
-    SSL_set_connect_state(ssl_.get());
+    SSL_set_connect_state(ssl());
 }
 
-TlsStream::TlsStream(std::unique_ptr<Stream> below, TlsConnection ssl, Role role)
-    : TlsStream(*below, std::move(ssl), role) {
+TlsStream::TlsStream(std::unique_ptr<Stream> below, TlsConnection made, Role role, AwakeTls* awake)
+    : TlsStream(*below, std::move(made), role, awake) {
   owned_ = std::move(below);
 }
 
 TlsStream::~TlsStream() = default;
 
 Moved TlsStream::failure(int returned, Wants& wants) {
-  switch (SSL_get_error(ssl_.get(), returned)) {
+  switch (SSL_get_error(ssl(), returned)) {
     case SSL_ERROR_WANT_READ:
       wants = Wants::kRead;
       return {0, EAGAIN};
@@ -110,10 +110,10 @@ Moved TlsStream::read_some(std::span<uint8_t> into) {
   do {
     ERR_clear_error();
     size_t got = 0;
-    int returned = SSL_read_ex(ssl_.get(), into.data() + all, into.size() - all, &got);
+    int returned = SSL_read_ex(ssl(), into.data() + all, into.size() - all, &got);
     if (returned != 1) return all ? Moved{all, 0} : failure(returned, read_wants_);
     all += got;
-  } while (all < into.size() && SSL_has_pending(ssl_.get()));
+  } while (all < into.size() && SSL_has_pending(ssl()));
   return {all, 0};
 }
 
@@ -125,7 +125,7 @@ Moved TlsStream::try_write(std::span<const uint8_t> bytes, Then then) {
     then_ = rest.size() > kRecord ? Then::kMore : then;
     ERR_clear_error();
     size_t put = 0;
-    int returned = SSL_write_ex(ssl_.get(), rest.data(), std::min(rest.size(), kRecord), &put);
+    int returned = SSL_write_ex(ssl(), rest.data(), std::min(rest.size(), kRecord), &put);
     if (returned != 1) {
       Moved moved = failure(returned, write_wants_);
       then_ = Then::kDone;
@@ -147,28 +147,28 @@ Task<std::string> TlsStream::handshake() {
   if (!ssl_) co_return "no memory for TLS";
   for (;;) {
     ERR_clear_error();
-    int returned = SSL_do_handshake(ssl_.get());
+    int returned = SSL_do_handshake(ssl());
     if (returned == 1) co_return "";
     Wants wants = Wants::kRead;
     if (!failure(returned, wants).would_block()) break;
     if (co_await wait(wants) != 0) co_return "the connection ended";
   }
-  long verified = SSL_get_verify_result(ssl_.get());
+  long verified = SSL_get_verify_result(ssl());
   if (verified != X509_V_OK) co_return X509_verify_cert_error_string(verified);
   co_return last_error();
 }
 
-std::string_view TlsStream::alpn() const {
+std::string_view TlsStream::alpn() {
   const unsigned char* name = nullptr;
   unsigned size = 0;
-  SSL_get0_alpn_selected(ssl_.get(), &name, &size);
+  SSL_get0_alpn_selected(ssl(), &name, &size);
   return {reinterpret_cast<const char*>(name), size};
 }
 
 Task<int> TlsStream::finish() {
   for (;;) {
     ERR_clear_error();
-    int returned = SSL_shutdown(ssl_.get());
+    int returned = SSL_shutdown(ssl());
     if (returned >= 0) break;
     Wants wants = Wants::kWrite;
     if (!failure(returned, wants).would_block()) break;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "gateway/cell_ca.h"
 #include "gateway/stream.h"
+#include "gateway/tls_rest.h"
 
 namespace caisson {
 
@@ -15,16 +15,17 @@ class TlsStream final : public Stream {
  public:
   enum class Role { kServer, kClient };
 
-  // `below` must outlive it.
-  TlsStream(Stream& below, TlsConnection ssl, Role role);
+  // `below` must outlive it, and `awake` too; without the latter it never rests.
+  TlsStream(Stream& below, TlsConnection made, Role role, AwakeTls* awake = nullptr);
   // The same, and owns it.
-  TlsStream(std::unique_ptr<Stream> below, TlsConnection ssl, Role role);
+  TlsStream(std::unique_ptr<Stream> below, TlsConnection made, Role role,
+            AwakeTls* awake = nullptr);
   ~TlsStream() override;
 
-  SSL* ssl() { return ssl_.get(); }
+  SSL* ssl() { return ssl_.use(); }
   // "" or why there is no connection, one line.
   Task<std::string> handshake();
-  std::string_view alpn() const;  // what was agreed on, "" when nothing was
+  std::string_view alpn();  // what was agreed on, "" when nothing was
 
   Moved try_write(std::span<const uint8_t> bytes, Then then) override;
   Task<int> wait_write() override { return wait(write_wants_); }
@@ -49,7 +50,7 @@ class TlsStream final : public Stream {
 
   std::unique_ptr<Stream> owned_;
   Stream& below_;
-  TlsConnection ssl_;
+  RestingTls ssl_;
   Wants read_wants_ = Wants::kRead, write_wants_ = Wants::kWrite;
   Then then_ = Then::kDone;  // of the record that is being written
 };

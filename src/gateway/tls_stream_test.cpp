@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "gateway/cell_ca.h"
 #include "gateway/gateway_fixture.h"
 
 namespace caisson {

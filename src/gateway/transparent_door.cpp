@@ -19,6 +19,11 @@ namespace {
 constexpr std::chrono::seconds kFirstByteTime{60}, kLastWordsTime{5};
 constexpr int kMostLastReads = 16;
 
+Task<> serve_requests(Core& core, Stream& client, HttpDoor door) {
+  HttpSession session(core, client, std::move(door));
+  co_await session.run();
+}
+
 Task<> serve_proxy(Core& core, Stream& client) {
   std::array<uint8_t, 1> first;
   {
@@ -30,18 +35,36 @@ Task<> serve_proxy(Core& core, Stream& client) {
   client.unread({reinterpret_cast<const char*>(first.data()), 1});
   if (first[0] == kSocksVersion) {
     co_await serve_socks(core, client);
+  } else if (first[0] == kSocks4Version) {
+    co_await refuse_socks4(core, client);
   } else {
-    HttpSession session(core, client, HttpDoor{});
-    co_await session.run();
+    HttpDoor door;
+    co_await serve_requests(core, client, std::move(door));
   }
 }
 
+struct Meant {
+  HostPort where;
+  bool is_known = false;  // false: a made-up address that stands for no name
+};
+
 // Whom an address stands for: a name that was resolved here, or itself.
-std::optional<Host> host_of(Core& core, const IpAddress& address) {
-  if (!FakeAddresses::is_fake(address)) return Host::of(address);
-  std::optional<std::string> name = core.fakes.name_of(address);
-  if (!name) return std::nullopt;
-  return Host{*name, std::nullopt};
+Meant meant_by(Core& core, const Endpoint& original) {
+  HostPort as_it_is{Host::of(original.address), original.port};
+  if (!FakeAddresses::is_fake(original.address)) return {as_it_is, true};
+  std::optional<std::string> name = core.fakes.name_of(original.address);
+  if (!name) return {as_it_is, false};
+  return {{Host{*name, std::nullopt}, original.port}, true};
+}
+
+Verdict judge(const Core& core, const Meant& meant) {
+  Verdict verdict;
+  if (meant.is_known)
+    verdict = core.rules.connect(meant.where.host, meant.where.port);
+  else
+    verdict = {false, std::string(kDefaultRule), "an address that no name was resolved to", ""};
+  if (!control_enabled("gateway-transparent")) verdict.allowed = true;
+  return verdict;
 }
 
 // A reset, but for ssh, which shows a person what a server says.
@@ -64,32 +87,33 @@ Task<> refuse(Core& core, Stream& client, const Verdict& verdict, uint16_t port)
   }
 }
 
-Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
-  std::optional<Host> host = host_of(core, original.address);
-  Verdict verdict;
-  HostPort where{host.value_or(Host::of(original.address)), original.port};
-  if (host)
-    verdict = core.rules.connect(where.host, where.port);
-  else
-    verdict = {false, std::string(kDefaultRule), "an address that no name was resolved to", ""};
-  if (!control_enabled("gateway-transparent")) verdict.allowed = true;
-  // A proxy of the host's takes requests, not connections: each request dials it.
-  if (verdict.allowed && where.port == 80 && core.proxies.for_http(where)) {
-    HttpSession session(core, client, HttpDoor{Scheme::kHttp, where});
-    co_await session.run();
-    co_return;
-  }
+// The connection to the host, or nothing, when the client has been turned away. By itself, so that
+// its frame is gone while the connection is served.
+Task<std::unique_ptr<PlainStream>> reach(Core& core, Stream& client, const Meant& meant) {
+  Verdict verdict = judge(core, meant);
   Dialed dialed;
   if (verdict.allowed) {
-    dialed = co_await dial(core, where);
+    dialed = co_await dial(core, meant.where);
     if (dialed.end == DialEnd::kDenied) verdict = dialed.verdict;
   }
-  if (!verdict.allowed) core.deny(verdict, where, "tcp");
+  if (!verdict.allowed) core.deny(verdict, meant.where, "tcp");
   if (!verdict.allowed || dialed.end != DialEnd::kOk) {
-    co_await refuse(core, client, verdict, where.port);
+    co_await refuse(core, client, verdict, meant.where.port);
+    co_return nullptr;
+  }
+  co_return std::move(dialed.stream);
+}
+
+Task<> serve_transparent(Core& core, Stream& client, Endpoint original) {
+  Meant meant = meant_by(core, original);
+  // A proxy of the host's takes requests, not connections: each request dials it.
+  if (meant.where.port == 80 && core.proxies.for_http(meant.where) && judge(core, meant).allowed) {
+    HttpDoor door{Scheme::kHttp, meant.where};
+    co_await serve_requests(core, client, std::move(door));
     co_return;
   }
-  co_await serve_connected(core, client, std::move(dialed.stream), where);
+  std::unique_ptr<PlainStream> host = co_await reach(core, client, meant);
+  if (host) co_await serve_connected(core, client, std::move(host), meant.where);
 }
 
 }  // namespace

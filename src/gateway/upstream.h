@@ -30,6 +30,10 @@ class HttpUpstream {
   HttpReader& reader() { return *reader_; }
   Socket* socket() { return stream_ ? &stream_->socket() : nullptr; }
   void drop();
+  // Until the next request.
+  void let_go() {
+    if (reader_) reader_->let_go();
+  }
 
  private:
   bool lives() const;

@@ -103,7 +103,8 @@ Result<UpstreamProxies> UpstreamProxies::make(const ProxyTexts& texts) {
   if (texts.http_port || texts.socks_port) return proxies;
   proxies.http_ = TRY(parse_proxy_url(texts.http));
   proxies.https_ = TRY(parse_proxy_url(texts.https));
-  proxies.no_proxy_ = texts.no_proxy;
+  // To a proxy elsewhere these names mean its own machine; rules that have them mean this one.
+  proxies.no_proxy_ = texts.no_proxy + ",localhost,127.0.0.0/8,::1";
   return proxies;
 }
 

@@ -42,5 +42,18 @@ TEST(UpstreamProxy, EachSchemeHasItsOwn) {
   EXPECT_EQ(proxies->for_tunnel(at("direct.test:443")), nullptr);
 }
 
+TEST(UpstreamProxy, TheLoopbackIsThisHostsAndNotThatOfAProxyElsewhere) {
+  auto proxies = UpstreamProxies::make({"http://plain.test:1", "http://tls.test:2", ""});
+  ASSERT_TRUE(proxies.ok());
+  for (const char* place : {"localhost:80", "127.0.0.1:80", "127.7.7.7:80", "[::1]:80"}) {
+    EXPECT_EQ(proxies->for_http(at(place)), nullptr) << place;
+    EXPECT_EQ(proxies->for_tunnel(at(place)), nullptr) << place;
+  }
+  // One on the loopback itself sees the same loopback.
+  proxies = UpstreamProxies::make({"", "", "", 3128});
+  ASSERT_TRUE(proxies.ok());
+  EXPECT_NE(proxies->for_tunnel(at("localhost:80")), nullptr);
+}
+
 }  // namespace
 }  // namespace caisson

@@ -228,6 +228,8 @@ static void plan_gateway(const Policy& policy, const HostFacts& facts, Plan& pla
   if (!policy.network.needs_gateway()) return;
   plan.gateway.emplace();
   plan.gateway->forward = policy.network.forward;
+  plan.gateway->forward.insert(plan.gateway->forward.end(), policy.network.loopback.begin(),
+                               policy.network.loopback.end());
   if (!policy.network.publish.empty()) plan.gateway->pool_sockets = kPoolSockets;
   if (!facts.gateway) return;
   for (const auto& [name, value] : facts.gateway->variables) {

@@ -118,6 +118,8 @@ TEST(Plan, ACellWithRulesOfTheNetworkHasAGatewayAndItsResolver) {
   Plan plan = plan_for(policy, plain_host());
   ASSERT_TRUE(plan.gateway);
   EXPECT_EQ(plan.gateway->forward, std::vector<uint16_t>{5432});
+  policy.network.loopback = {80};  // behind the others: the gateway counts on the order
+  EXPECT_EQ(plan_for(policy, plain_host()).gateway->forward, (std::vector<uint16_t>{5432, 80}));
   EXPECT_EQ(plan.gateway->pool_sockets, 0u);
   EXPECT_EQ(file_content(plan, "/etc/resolv.conf"), "nameserver 127.0.0.1\n");
   EXPECT_EQ(file_content(plan_for(plain_policy(), plain_host()), "/etc/resolv.conf"), "");

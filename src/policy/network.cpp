@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "policy/loopback_ports.h"
 #include "policy/schema.h"
 #include "policy/units.h"
 #include "rules/host_pattern.h"
@@ -51,6 +52,22 @@ Result<void> check_secret_names(const std::vector<SecretSpec>& secrets) {
   return {};
 }
 
+// What the gateway itself listens on inside, and what one message to it can carry.
+Result<void> check_forwards(const NetworkPolicy& network) {
+  constexpr uint16_t kOwn[] = {53, 3128};
+  constexpr size_t kMostForwards = 180;
+  for (const auto* ports : {&network.forward, &network.loopback})
+    for (uint16_t own : kOwn)
+      if (std::ranges::find(*ports, own) != ports->end())
+        return Error::plain(
+            fmt::format("the host's port {} can't be on the cell's own loopback", own),
+            "the gateway listens there; let the service listen on another port too");
+  if (network.forward.size() + network.loopback.size() > kMostForwards)
+    return Error::plain("too many ports of the host's loopback",
+                        fmt::format("{} at most", kMostForwards));
+  return {};
+}
+
 Result<void> check_whole(const Settings& said, const Policy& policy) {
   if (!policy.network.needs_gateway()) return {};
   if (policy.has(GrantKind::kHostNetwork))
@@ -85,6 +102,9 @@ Result<void> resolve_network(const Settings& said, Policy& policy) {
       network.forward.push_back(port);
       policy.origins.emplace_back(fmt::format("network.forward.{}", port), origin);
     }
+  for (uint16_t port : loopback_ports(network.rules))
+    if (std::ranges::find(network.forward, port) == network.forward.end())
+      network.loopback.push_back(port);
   for (const auto& [port, origin] : said.publish) {
     network.publish.push_back(port);
     policy.origins.emplace_back(fmt::format("network.publish.{}", port.cell_port), origin);
@@ -94,6 +114,7 @@ Result<void> resolve_network(const Settings& said, Policy& policy) {
   if (said.upload_limit) policy.origins.emplace_back("network.upload", said.upload_limit.origin);
   if (said.download_limit)
     policy.origins.emplace_back("network.download", said.download_limit.origin);
+  TRY(check_forwards(network));
   return check_whole(said, policy);
 }
 

@@ -50,6 +50,8 @@ struct NetworkPolicy {
   RuleTexts rules;
   std::vector<SecretSpec> secrets;  // where each value is and who may have it; never the value
   std::vector<uint16_t> forward;    // host ports that the cell finds on its own localhost
+  // And those that rules about the host's loopback name: each connection is judged by the rules.
+  std::vector<uint16_t> loopback;
   std::vector<PublishedPort> publish;
   uint64_t upload_bytes = 0, download_bytes = 0;  // in all; 0: no budget was set
   uint32_t connections = 0;                       // at once

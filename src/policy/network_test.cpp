@@ -103,6 +103,32 @@ TEST(Network, WhatIsNoRuleIsAnErrorThatNamesTheOption) {
     EXPECT_EQ(error_of(args).rfind(args[0], 0), 0u) << error_of(args);
 }
 
+TEST(Network, AnAllowedPortOfTheLoopbackIsListenedOnInside) {
+  Policy policy = World().flags({"--allow-domain", "127.0.0.1:9999"}).resolved();
+  EXPECT_EQ(policy.network.loopback, std::vector<uint16_t>{9999});
+  EXPECT_TRUE(policy.network.forward.empty());
+  World file;
+  ASSERT_TRUE(
+      apply_policy_json(file.settings, R"({"network":{"allow":["[::1]:80"]}})", "p.json").ok());
+  EXPECT_EQ(file.resolved().network.loopback, std::vector<uint16_t>{80});
+  // --forward says more: no rule is asked there.
+  policy = World().flags({"--allow-domain", "localhost:80", "--forward", "80"}).resolved();
+  EXPECT_TRUE(policy.network.loopback.empty());
+  EXPECT_EQ(policy.network.forward, std::vector<uint16_t>{80});
+}
+
+TEST(Network, TheLoopbackAsAWholeAndTheGatewaysOwnPortsAreErrors) {
+  for (const char* whole : {"localhost", "127.0.0.1", "[::1]"})
+    EXPECT_NE(error_of({"--allow-domain", whole}).find("without a port"), std::string::npos);
+  EXPECT_EQ(error_of({"--deny-domain", "localhost"}), "no error");
+  EXPECT_FALSE(World().flags({"--forward", "3128"}).try_resolve().ok());
+  EXPECT_FALSE(World().flags({"--allow-domain", "localhost:53"}).try_resolve().ok());
+  World many;
+  for (int port = 1000; port < 1200; ++port)
+    many.flags({"--allow-domain", "localhost:" + std::to_string(port)});
+  EXPECT_FALSE(many.try_resolve().ok());
+}
+
 TEST(Network, APublishedPortIsItsOwnHostPortUnlessSaid) {
   EXPECT_EQ(*parse_published_port("8000"), (PublishedPort{8000, 8000}));
   EXPECT_EQ(*parse_published_port("8000:9000"), (PublishedPort{8000, 9000}));

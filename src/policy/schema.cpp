@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "policy/loopback_ports.h"
 #include "policy/network.h"
 #include "policy/units.h"
 #include "rules/host_pattern.h"
@@ -154,6 +155,7 @@ Result<void> add_best_effort(Settings& settings, std::string_view text, const Or
 template <auto Field, PatternUse Use>
 Result<void> add_domain(Settings& settings, std::string_view text, const Origin& origin) {
   TRY(parse_host_pattern(text, Use));
+  if constexpr (Use == PatternUse::kAllow) TRY(check_loopback_rule(text));
   return append(settings.*Field, std::pair(std::string(text), origin), kMaxRuleEntries);
 }
 

@@ -139,6 +139,18 @@ bool is_canonical(const Host& host) {
          label_fault(host.name) == nullptr && !ends_in_number(host.name);
 }
 
+bool is_loopback(const Host& host) {
+  if (!host.is_address()) return host.name == "localhost";
+  return host.address->is_v6 ? *host.address == kLoopback6 : host.address->bytes[0] == 127;
+}
+
+bool is_same_place(const HostPort& one, const HostPort& other) {
+  auto is_usual = [](const Host& host) {
+    return host.name == "localhost" || host.address == kLoopback4 || host.address == kLoopback6;
+  };
+  return one == other || (one.port == other.port && is_usual(one.host) && is_usual(other.host));
+}
+
 std::optional<uint16_t> parse_port(std::string_view text) {
   if (text.empty() || text.size() > 5 || text[0] == '0') return std::nullopt;
   unsigned port = 0;

@@ -38,6 +38,10 @@ Result<Host> parse_host(std::string_view text);
 // spelling.
 bool is_canonical(const Host& host);
 
+// A place of the machine's own, named as such: localhost, 127.0.0.0/8, ::1. Not an address that a
+// translator would take there: that one is dialled as it stands.
+bool is_loopback(const Host& host);
+
 struct HostPort {
   Host host;
   uint16_t port = 0;
@@ -45,6 +49,10 @@ struct HostPort {
   bool operator==(const HostPort&) const = default;
   std::string text() const;  // "example.com:443", "[::1]:80"
 };
+
+// The same, or localhost, 127.0.0.1 and ::1 for one another: programs write one of them in a
+// request and connect to another.
+bool is_same_place(const HostPort& one, const HostPort& other);
 
 // "host:port"; IPv6 only in brackets. Without a port the default, or an error when there is none.
 Result<HostPort> parse_host_port(std::string_view text, std::optional<uint16_t> default_port);

@@ -159,5 +159,26 @@ TEST(HostPort, IsSplitAtItsOneColon) {
   EXPECT_EQ(text("::1", 80), "refused");
 }
 
+TEST(Loopback, IsWhatIsNamedAsSuch) {
+  for (const char* text : {"localhost", "LOCALHOST.", "127.0.0.1", "127.1", "127.7.7.7", "[::1]",
+                           "[::ffff:127.0.0.1]"})
+    EXPECT_TRUE(is_loopback(*parse_host(text))) << text;
+  for (const char* text :
+       {"localhost.test", "a.localhost", "128.0.0.1", "0.0.0.0", "[::2]", "[64:ff9b::7f00:1]"})
+    EXPECT_FALSE(is_loopback(*parse_host(text))) << text;
+}
+
+TEST(Loopback, ItsUsualNamesAreOnePlaceOnOnePort) {
+  auto same = [](const char* one, const char* other) {
+    return is_same_place(*parse_host_port(one, 80), *parse_host_port(other, 80));
+  };
+  EXPECT_TRUE(same("localhost:9", "127.0.0.1:9"));
+  EXPECT_TRUE(same("[::1]", "127.0.0.1"));
+  EXPECT_TRUE(same("a.test:1", "A.test:1"));
+  EXPECT_FALSE(same("localhost:9", "127.0.0.1:10"));
+  EXPECT_FALSE(same("localhost", "127.7.7.7"));
+  EXPECT_FALSE(same("localhost", "a.test"));
+}
+
 }  // namespace
 }  // namespace caisson

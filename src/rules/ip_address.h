@@ -26,6 +26,9 @@ struct IpAddress {
   std::string text() const;  // "10.1.2.3", "2001:db8::1" (no brackets)
 };
 
+inline constexpr IpAddress kLoopback4{false, {127, 0, 0, 1}};
+inline constexpr IpAddress kLoopback6{true, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+
 // Strict: four decimal numbers without leading zeros, or IPv6 without a zone.
 std::optional<IpAddress> parse_ip(std::string_view text);
 

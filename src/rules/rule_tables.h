@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/control.h"
 #include "rules/host_pattern.h"
 #include "rules/ip_address.h"
 #include "rules/request_rule.h"
@@ -49,6 +50,7 @@ class HostTable {
     if (auto found = names_.find(host.name); found != names_.end() && visit(found->second))
       return true;
     if (below_.empty()) return false;
+    if (!control_enabled("rules-labels")) return find_by_ending(host.name, visit);
     // Only whole labels: "evilgithub.com" isn't below "github.com", and neither is "github.com".
     std::string_view rest = host.name;
     for (size_t dot = rest.find('.'); dot != rest.npos; dot = rest.find('.')) {
@@ -61,7 +63,19 @@ class HostTable {
 
   bool has_below(std::string_view name) const { return below_.find(name) != below_.end(); }
 
+  bool empty() const {
+    return names_.empty() && below_.empty() && addresses_.empty() && everything_.empty();
+  }
+
  private:
+  // What a comparison of endings would make of a wildcard; for the mutant alone.
+  template <typename Visit>
+  bool find_by_ending(const std::string& name, Visit& visit) const {
+    for (const auto& [ending, entry] : below_)
+      if (name.ends_with(ending) && visit(entry)) return true;
+    return false;
+  }
+
   TextMap<T> names_, below_;
   std::unordered_map<IpAddress, T, IpAddressHash> addresses_;
   T everything_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/text.h"
 
 namespace caisson {
@@ -72,6 +73,10 @@ Verdict Rules::nothing_allows(const Host& host, uint16_t port) const {
   return refused(std::move(reason), allow_flag(host, port));
 }
 
+bool Rules::empty_means_all() const {
+  return !control_enabled("rules-empty-list") && allow_.empty() && requests_.empty();
+}
+
 Verdict Rules::connect(const Host& host, uint16_t port) const {
   // Another spelling would pass by a denial that a wildcard's allowance is narrowed with.
   if (!is_canonical(host)) return refused("the host name is not in its canonical spelling", {});
@@ -79,6 +84,7 @@ Verdict Rules::connect(const Host& host, uint16_t port) const {
   if (const std::string* rule = denial_of(host, port))
     return denied_by(*rule, HostPort{host, port}.text());
   if (const std::string* rule = allowance_of(host, port)) return allowed_by(*rule);
+  if (empty_means_all()) return allowed_by("an empty list");
   return nothing_allows(host, port);
 }
 
@@ -99,8 +105,11 @@ Verdict Rules::resolve(const Host& name) const {
   };
   if (allow_.find(name, visit) || requests_.find(name, visit)) return allowed_by(*allowed);
   if (denied) return denied_by(*denied, name.text());
+  if (empty_means_all()) return allowed_by("an empty list");
+  // The loopback's is the one name that no rule can have without a port.
+  std::string_view port = is_loopback(name) ? ":PORT" : "";
   return refused(fmt::format("no rule allows {}", name.text()),
-                 fmt::format("--allow-domain {}", shell_quote(name.text())));
+                 fmt::format("--allow-domain {}{}", shell_quote(name.text()), port));
 }
 
 bool Rules::has_request_rules(const Host& host, uint16_t port) const {
@@ -138,8 +147,6 @@ Verdict Rules::request(Scheme scheme, const Host& host, uint16_t port, std::stri
 // Whether an allow rule names the place itself. Request rules don't count: by another name their
 // paths would not be looked at.
 bool Rules::may_resolve_to(const Host& name, const Host& place, uint16_t port) const {
-  constexpr IpAddress kLoopback4{false, {127, 0, 0, 1}};
-  constexpr IpAddress kLoopback6{true, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
   if (name.name == "localhost" && (place.address == kLoopback4 || place.address == kLoopback6))
     return true;
   return allow_.find(place, [&](const PortTable& table) { return table.find(port) != nullptr; });

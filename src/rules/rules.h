@@ -84,6 +84,8 @@ class Rules {
   const std::string* allowance_of(const Host& host, uint16_t port) const;
   bool may_resolve_to(const Host& name, const Host& place, uint16_t port) const;
   Verdict nothing_allows(const Host& host, uint16_t port) const;
+  // False as long as the control is there: no rule at all is no rule for everything.
+  bool empty_means_all() const;
 
   Result<void> add_hosts(const std::vector<std::string>& texts, PatternUse use);
   Result<void> add_requests(const std::vector<std::string>& texts);

@@ -168,14 +168,14 @@ TEST(SrtMapping, TheEnvironmentIsTheCallersWithoutItsSecretsAndProxies) {
   EXPECT_EQ(variable(mapped, "SANDBOX_RUNTIME"), "1");
 }
 
-TEST(SrtMapping, AllowedLoopbackPortsAreForwardedAndTheWholeLoopbackIsProxied) {
+TEST(SrtMapping, AllowedLoopbackPortsAreRulesLikeOthersAndTheWholeLoopbackIsProxied) {
   Mapping mapping;
   Mapped mapped = mapping.of(settings(R"("localhost:3000","127.0.0.1:5432")", kNothing));
-  ASSERT_EQ(mapped.settings.forward.size(), 2u);
-  EXPECT_EQ(mapped.settings.forward[0].first, 3000);
+  ASSERT_EQ(mapped.settings.allow_domains.size(), 2u);
+  EXPECT_EQ(mapped.settings.allow_domains[0].first, "localhost:3000");
+  EXPECT_TRUE(mapped.settings.forward.empty());  // the policy listens on them (loopback_ports.h)
   EXPECT_EQ(variable(mapped, "NO_PROXY"), "(not set)");
   mapped = mapping.of(settings(R"("localhost")", kNothing));
-  EXPECT_TRUE(mapped.settings.forward.empty());
   EXPECT_EQ(variable(mapped, "NO_PROXY"), "");
 }
 

@@ -1,38 +1,12 @@
 // network.* and credentials.* → rules for the gateway.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "policy/network.h"
-#include "rules/host_pattern.h"
 #include "srt/mapping.h"
 
 namespace caisson::srt {
 
 namespace {
-
-bool is_loopback(const HostPattern& pattern) {
-  if (pattern.kind == HostPattern::Kind::kName) return pattern.host.name == "localhost";
-  std::string text = pattern.host.text();
-  return pattern.kind == HostPattern::Kind::kAddress && (text == "127.0.0.1" || text == "[::1]");
-}
-
-bool denies(const Network& said, const HostPattern& pattern) {
-  return std::ranges::any_of(said.denied, [&](const std::string& text) {
-    Result<HostPattern> denied = parse_host_pattern(text, PatternUse::kDeny);
-    return denied && denied->matches(pattern.host, pattern.port);
-  });
-}
-
-// A host's service on its own loopback: programs find it on theirs, proxy or not.
-void forward_loopback(const Network& said, Settings& to) {
-  for (const std::string& text : said.allowed) {
-    Result<HostPattern> pattern = parse_host_pattern(text, PatternUse::kAllow);
-    if (!pattern || !is_loopback(*pattern) || denies(said, *pattern)) continue;
-    if (pattern->port != HostPattern::kAnyPort)
-      to.forward.emplace_back(pattern->port, "network.allowedDomains");
-  }
-}
 
 Result<void> map_masks(const Scene& scene, Settings& to) {
   for (const Credential& one : scene.said.credentials) {
@@ -106,7 +80,6 @@ Result<void> map_network(const Scene& scene, Mapped& mapped) {
   TRY(map_masks(scene, to));
   for (const std::string& one : said.publish)
     to.publish.emplace_back(TRY(parse_published_port(one)), "network.publish");
-  forward_loopback(said, to);
   return {};
 }
 

@@ -119,6 +119,40 @@ std::vector<uint8_t> socks_reply(SocksCode code) {
   return {kSocksVersion, static_cast<uint8_t>(code), 0, kIpv4, 0, 0, 0, 0, 0, 0};
 }
 
+namespace {
+
+// Up to the NUL that ends it, which is taken too; a text that is still coming fails the reader.
+std::string text_to_nul(ByteReader& reader) {
+  std::string out;
+  for (uint8_t byte = reader.u8(); reader.good() && byte != 0; byte = reader.u8())
+    out += static_cast<char>(byte);
+  return out;
+}
+
+}  // namespace
+
+SocksState parse_socks4_request(std::span<const uint8_t> so_far, SocksRequest& out,
+                                std::string& why) {
+  out = {};
+  if (wrong_version(so_far, kSocks4Version)) return bad(why, "request that isn't SOCKS4");
+  ByteReader reader(so_far);
+  reader.take(2);
+  out.port = reader.u16();
+  std::array<uint8_t, 4> quad = read_array<4>(reader);
+  text_to_nul(reader);  // who asks
+  // 0.0.0.x with an x says that a name follows: 4a.
+  bool named = quad[0] == 0 && quad[1] == 0 && quad[2] == 0 && quad[3] != 0;
+  if (named)
+    out.domain = text_to_nul(reader);
+  else
+    out.address = IpAddress::v4(quad);
+  if (!reader.good()) return SocksState::kNeedMore;
+  out.size = reader.at();
+  return SocksState::kDone;
+}
+
+std::vector<uint8_t> socks4_refusal() { return {0, 0x5b, 0, 0, 0, 0, 0, 0}; }
+
 std::vector<uint8_t> socks_client_hello() { return {kSocksVersion, 1, 0}; }
 
 std::vector<uint8_t> socks_client_request(const HostPort& where) {

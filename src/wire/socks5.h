@@ -13,7 +13,7 @@
 
 namespace caisson {
 
-inline constexpr uint8_t kSocksVersion = 5;
+inline constexpr uint8_t kSocksVersion = 5, kSocks4Version = 4;
 
 enum class SocksState { kNeedMore, kDone, kBad };
 
@@ -63,6 +63,12 @@ std::vector<uint8_t> socks_method_reply(SocksMethod method);
 std::vector<uint8_t> socks_login_reply();  // always welcome
 // The bound address is told as 0.0.0.0:0: where the gateway dials from is no business of a cell.
 std::vector<uint8_t> socks_reply(SocksCode code);
+
+// SOCKS4 and 4a are read only to be refused in their own words, so every command is a whole
+// request.
+SocksState parse_socks4_request(std::span<const uint8_t> so_far, SocksRequest& out,
+                                std::string& why);
+std::vector<uint8_t> socks4_refusal();
 
 // The client's half, for a proxy of the host's: a greeting that offers no password, and a CONNECT.
 std::vector<uint8_t> socks_client_hello();

@@ -152,6 +152,28 @@ TEST(Socks, RepliesHaveTheBytesOfTheSpecification) {
   EXPECT_EQ(socks_reply(SocksCode::kRefused)[1], 5);
 }
 
+TEST(Socks, TheOlderVersionIsReadToItsEndAndRefusedInItsOwnWords) {
+  auto read = [](std::string_view hex, SocksRequest& out) {
+    std::string why;
+    Bytes bytes = bytes_of(hex);
+    return parse_socks4_request(bytes, out, why);
+  };
+  SocksRequest out;
+  EXPECT_EQ(read("040100500a4d00027800", out), SocksState::kDone);  // 10.77.0.2:80, user "x"
+  EXPECT_EQ(out.address, IpAddress::v4({10, 77, 0, 2}));
+  EXPECT_EQ(out.port, 80);
+  EXPECT_EQ(out.size, 10u);
+  EXPECT_EQ(read("040101bb0000000100612e62007a", out), SocksState::kDone);  // 4a: a.b:443
+  EXPECT_EQ(out.domain, "a.b");
+  EXPECT_FALSE(out.address);
+  EXPECT_EQ(out.size, 13u);
+  for (std::string_view part :
+       {"", "04", "040100500a4d0002", "040100500a4d000278", "040101bb0000000100612e62"})
+    EXPECT_EQ(read(part, out), SocksState::kNeedMore) << part;
+  EXPECT_EQ(read("05", out), SocksState::kBad);
+  EXPECT_EQ(socks4_refusal(), (Bytes{0, 0x5b, 0, 0, 0, 0, 0, 0}));
+}
+
 TEST(Socks, ClientsHalfHasTheBytesOfTheSpecification) {
   EXPECT_EQ(socks_client_hello(), (Bytes{5, 1, 0}));
   Result<Host> name = parse_host("a.test"), v4 = parse_host("10.1.2.3"), v6 = parse_host("[::1]");

@@ -52,5 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   SocksLogin login = check<SocksLogin>(bytes, parse_socks_login);
   REQUIRE(login.size == 0 || login.size == 3 + login.user.size() + login.password.size());
   check_request(bytes);
+  SocksRequest old = check<SocksRequest>(bytes, parse_socks4_request);
+  REQUIRE(old.size == 0 || (old.size >= 9 && bytes[old.size - 1] == 0));
   return 0;
 }

@@ -15,6 +15,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "runner")]
+sys.path.append(os.path.join(os.path.dirname(HERE), "mcp"))  # the intruder
 sys.dont_write_bytecode = True
 
 import harness  # noqa: E402

@@ -1,5 +1,6 @@
 """Names and addresses: what may be looked up, and where a name may lead."""
 import ipaddress
+import json
 import os
 
 import harness
@@ -109,6 +110,11 @@ class Patterns(harness.GatewayTest):
             with self.subTest(url=url):
                 self.assert_refused(self.fetch(["*.harbor.test", "harbor.test"], url),
                                     "evilharbor.test")
+
+    def test_name_that_only_ends_alike_is_there_when_it_is_allowed(self):
+        """The control of the above: its server answers."""
+        for host in ("evilharbor.test", "www.evilharbor.test"):
+            self.assert_works(self.fetch([host], f"http://{host}/text"), "200")
 
     def test_wildcard_never_matches_an_address(self):
         ended = self.fetch(["*.harbor.test"], f"https://{names.FAR}/text")
@@ -238,7 +244,53 @@ class WhereNamesLead(harness.GatewayTest):
         self.assert_refused(ended, "www.harbor.test")
 
 
+class EmptyLists(harness.GatewayTest):
+    """T46: a list without an entry allows nothing, whatever else gives the cell a gateway."""
+
+    def policy(self, **network):
+        path = os.path.join(self.top, "policy.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump({"network": network}, out)
+        os.chmod(path, 0o644)
+        return ["--policy", path]
+
+    def fetch(self, flags, *words):
+        return self.cell(flags, [*words, "curl", "-sSf", "-m", "5", "http://www.harbor.test/text"])
+
+    def test_empty_list_allows_nothing_where_there_is_a_gateway(self):
+        for empty in ({"allow": []}, {"allow": [], "requests": [], "deny": []}, {}):
+            flags = self.policy(forward=["7001"], **empty)
+            for before in ([], WITHOUT_PROXIES):
+                with self.subTest(empty=empty, proxy=not before):
+                    self.assert_refused(self.fetch(flags, *before), "www.harbor.test")
+            with self.subTest(empty=empty, address=names.FAR):
+                ended = self.script(flags, "raw.py", names.FAR, str(names.ECHO), "--end",
+                                    stdin=b"hello")
+                self.assertEqual(ended.out, "", ended)
+                self.assert_told(ended, f"{names.FAR}:{names.ECHO}")
+
+    def test_list_with_an_entry_allows_it(self):
+        """The control: what was refused above is there."""
+        flags = self.policy(forward=["7001"], allow=["www.harbor.test", names.FAR])
+        for before in ([], WITHOUT_PROXIES):
+            self.assert_works(self.fetch(flags, *before), harness.TEXT)
+        ended = self.script(flags, "raw.py", names.FAR, str(names.ECHO), "--end", stdin=b"hello")
+        self.assert_works(ended, "hello")
+
+
 class OtherProtocols(harness.GatewayTest):
+    def test_older_socks_is_refused_at_once_in_its_own_words(self):
+        port = names.HTTP.to_bytes(2, "big")
+        four = b"\4\1" + port + ipaddress.ip_address(names.FAR).packed + b"me\0"
+        four_a = b"\4\1" + port + b"\0\0\0\1" + b"me\0www.harbor.test\0"
+        for request, host in ((four, names.FAR), (four_a, "www.harbor.test")):
+            with self.subTest(host=host):
+                ended = self.script(WWW, "raw.py", "127.0.0.1", "3128", stdin=request)
+                self.assertEqual(ended.out, "\0[\0\0\0\0\0\0", ended)  # 0x5b: rejected
+                self.assertEqual(ended.err, "end\n", ended)
+                self.assertLess(ended.seconds, harness.QUICKLY)
+                self.assert_told(ended, f"{host}:{names.HTTP}", "socks5h://127.0.0.1:3128")
+
     def test_datagrams_are_refused_at_once(self):
         for host in (names.FAR, names.DNS, "198.18.0.1", "8.8.8.8", names.FAR6):
             for port in (443, 53 + 5300, 123):

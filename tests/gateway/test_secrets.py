@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import re
 import secrets
 import urllib.parse
 
@@ -215,6 +216,21 @@ class Masked(SecretCase):
         ended = self.shell(f'curl -sSf -i -u "me:$KEY" https://{API}/account')
         self.assert_works(ended)
         self.assert_kept(ended)
+
+    def test_nothing_of_it_shows_at_the_end_of_base64(self):
+        """With every number of bits that are left over in the last character."""
+        for more in ("", "y", "yz"):
+            with self.subTest(more=more):
+                value = f"sk-{secrets.token_hex(8)}{more}"
+                ended = self.cell(self.policy, ["sh", "-c", 'curl -sSf -u "me:$KEY" '
+                                                f"https://{API}:{PORT}/"],
+                                  env={"REAL_KEY": value})
+                self.assert_works(ended)
+                # "me:" is a whole group, so its four characters end before the value's begin.
+                whole = base64.b64encode(f"me:{value}".encode()).decode()
+                shown = re.search(r"Basic (\S+)", json.loads(ended.out)["head"]).group(1)
+                self.assertEqual(len(shown), len(whole), ended)
+                self.assertRegex(shown, r"^bWU6caisson_KEY_[0-9a-f]*\**=*$")
 
     def test_echo_byte_by_byte_is_masked(self):
         """A chunk border between any two bytes of the value."""
