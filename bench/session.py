@@ -58,10 +58,33 @@ def round_trips(host, rounds):
     host.ask("end", "r")
 
 
+# What there is to compare with: fork(2) of that very process, and its child's end. Once more in a process
+# that has the same in small pages, as it was before malloc asked for huge ones.
+BARE_FORK = """
+import mmap, os, time
+def bare_fork():
+    begin = time.monotonic()
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    forked = time.monotonic()
+    os.waitpid(child, 0)
+    return [(forked - begin) * 1000, (time.monotonic() - begin) * 1000]
+"""
+SMALL_PAGES = """
+data = mmap.mmap(-1, %d << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+data.madvise(15)  # MADV_NOHUGEPAGE
+for at in range(0, len(data), 1 << 20):
+    data.write(b'x' * (1 << 20))
+"""
+
+
 def checkpoints(host, rounds, megabytes):
     s = host.session("c%d" % megabytes)
-    s.exec("data = bytearray(b'x' * (%d << 20))" % megabytes)
-    taken, restored, branched = [], [], []
+    s.exec(BARE_FORK + "data = bytearray(b'x' * (%d << 20))" % megabytes)
+    small = host.session("s%d" % megabytes)
+    small.exec(BARE_FORK + SMALL_PAGES % megabytes)
+    taken, restored, branched, forks = [], [], [], {s: [], small: []}
     for i in range(rounds):
         s.exec("i = %d" % i)
         taken.append(wall(host, "checkpoint", s.name, name="p%d" % i)[0])
@@ -69,11 +92,16 @@ def checkpoints(host, rounds, megabytes):
         branched.append(wall(host, "branch", s.name, **{"as": "b%d" % i})[0])
         host.ask("end", "b%d" % i)
         s.ask("drop", name="p%d" % i)
+        for each, times in forks.items():
+            times.append(each.value("bare_fork()"))
     resets = [wall(host, "reset", s.name)[0] for _ in range(rounds)]
     for case, times in (("checkpoint", taken), ("restore", restored), ("branch", branched),
                         ("reset", resets)):
         report("%s with %d MB" % (case, megabytes), times)
-    host.ask("end", s.name)
+    for each, where in ((s, ""), (small, " in small pages")):
+        report("bare fork with %d MB%s" % (megabytes, where), [whole for _, whole in forks[each]],
+               call_alone=round(statistics.median(call for call, _ in forks[each]), 4))
+        host.ask("end", each.name)
 
 
 def bulk(host, rounds):

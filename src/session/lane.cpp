@@ -36,6 +36,12 @@ void Lane::close(std::string why) {
   ended(std::move(why));
 }
 
+void Lane::end(std::string why) {
+  // Without the word it could be that we have died, and the files of a branch would stay.
+  if (alive()) (void)channel_->send(FrameType::kEnd, ++requests_, "", "", {});
+  close(std::move(why));
+}
+
 void Lane::ended(std::string why) {
   why_ended_ = std::move(why);
   if (direct_) direct_->close();

@@ -45,6 +45,7 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   ~Lane() override;
   void listen() { channel_->listen(weak_from_this()); }
   void close(std::string why);
+  void end(std::string why);  // and says so first
   void set_options(LaneOptions options) { options_ = std::move(options); }
   bool alive() const { return channel_->open(); }
   bool busy() const { return turns_.taken(); }

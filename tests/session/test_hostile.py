@@ -261,3 +261,12 @@ class Bomb(unittest.TestCase):
             self.assertEqual(session.value("x"), "1")
             answer = session.exec("import subprocess\nsubprocess.run(['echo', 'free'])")
             self.assertEqual(answer.out, b"free\n")
+            # and one that leaves no process to be had: a reset makes room for itself
+            session.exec("import os, time\nwhile True:\n    try:\n"
+                         "        if os.fork() == 0: time.sleep(99); os._exit(0)\n"
+                         "    except OSError: break", timeout_ms=5000)
+            done = session.ask(host.RESET)
+            self.assertEqual(done.kind, host.DONE, done)
+            self.assertEqual(session.exec("x").json["error"]["type"], "NameError")
+            answer = session.exec("import subprocess\nsubprocess.run(['echo', 'free'])")
+            self.assertEqual(answer.out, b"free\n")

@@ -41,6 +41,20 @@ class Layers(SessionTest):
             self.assertEqual(self.read(s, "f"), name)
         self.assertEqual(sorted(s.ask("checkpoints")["files"]), ["one", "two"])
 
+    def test_who_writes_without_end_has_ended_before_the_files_are_back(self):
+        s = self.session()
+        self.ok(s.exec("import subprocess, sys; open('f', 'w').write('frozen')"))
+        s.ask("checkpoint", name="c")
+        for _ in range(3):
+            self.ok(s.exec(
+                "child = subprocess.Popen([sys.executable, '-c', "
+                "\"while True: open('f', 'w').write('late')\"])\n"
+                "while open('f').read() != 'late': pass"))
+            s.ask("restore", name="c")
+            for _ in range(5):
+                self.assertEqual(self.read(s, "f"), "frozen")
+        s.ask("drop", name="c")
+
     def test_an_open_file_is_the_one_that_is_put_back(self):
         s = self.session()
         self.ok(s.exec("f = open('f', 'w+'); f.write('one'); f.flush()"))

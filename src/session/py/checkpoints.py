@@ -66,10 +66,12 @@ class Checkpoint:
             f.close_all(message[5])
         return False
 
-    def thaw(self, known, workspace=""):
-        """A new live interpreter out of it; None when it did not come in time."""
+    def thaw(self, known, workspace="", before=0, meanwhile=None):
+        """A new live interpreter out of it; None when it did not come in time. `before`: the process
+        whose place it will take."""
         return birth(known, lambda theirs, ours: f.send_message(
-            self.sock, f.THAW, 0, 0, 0, workspace.encode(), [sock.fileno() for sock in theirs]))
+            self.sock, f.THAW, 0, before, 0, workspace.encode(),
+            [sock.fileno() for sock in theirs]), meanwhile)
 
     def is_dead(self):
         return self.process is None or self.process.is_dead()
@@ -114,8 +116,9 @@ class Root:
     def is_dead(self):
         return False
 
-    def thaw(self, known, workspace=""):
-        return birth(known, lambda theirs, ours: self.fork_interpreter(theirs, ours, workspace))
+    def thaw(self, known, workspace="", before=0, meanwhile=None):
+        return birth(known, lambda theirs, ours: self.fork_interpreter(
+            theirs, ours, workspace, before), meanwhile)
 
 
 def checked_facts(body):
@@ -145,15 +148,18 @@ class Live:
         self.process.close()
 
 
-def birth(known, deliver):
-    """Makes the sockets of an interpreter, has its ends delivered, and waits for its report."""
+def birth(known, deliver, meanwhile=None):
+    """Makes the sockets of an interpreter, has its ends delivered, and waits for its report. What can
+    be done while it forks is told who it is, if that is known."""
     made = []
     try:
         for _ in range(2):
             made += socketpair(AF_UNIX, SOCK_SEQPACKET)
             made[-2].setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
         ours, theirs, our_line, their_line = made
-        deliver((theirs, their_line), (ours, our_line))
+        pid = deliver((theirs, their_line), (ours, our_line))
+        if meanwhile is not None:
+            meanwhile(pid)
         theirs.close()
         their_line.close()
         ours.settimeout(THAW_SECONDS)

@@ -22,6 +22,7 @@ from posix import (
     fstat,
     getcwd,
     listdir,
+    pidfd_open,
     setpgid,
     stat,
     urandom,
@@ -29,6 +30,8 @@ from posix import (
 )
 from os import environ, register_at_fork
 from posix import close as close_fd
+from select import POLLIN, poll
+from time import monotonic
 
 import frames as f
 from errors import describe, name_of
@@ -42,6 +45,7 @@ from streams import Streams, high_number
 
 F_GETFD, F_SETFD = 1, 2
 ORDER_SECONDS = 1.0
+DEATH_MS = 5000
 getrecursionlimit, setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
 settrace, setprofile = sys.settrace, sys.setprofile
 
@@ -66,6 +70,7 @@ class Interpreter:
         self.sock = None
         self.not_kept = 0  # NOT_KEPT when the last checkpoint could not be taken
         self.gatherer = Gatherer()
+        self.before = -1  # a pidfd of whose place it has taken, until the first call
         self.line = Line()
         self.early = Early()
         self.old_main = sys.modules["__main__"]  # freeing it in each fork would copy its pages
@@ -153,12 +158,32 @@ class Interpreter:
 
     # --- the loop
 
+    def report(self, sock):
+        """The keeper learns the pid from the kernel."""
+        body = dumps({"ipython": self.executor.shell is not None})
+        f.send_message(sock, f.READY, 0, 0, 0, body)
+
     def begin(self, sock, line):
-        """Takes up its two sockets and reports; the keeper learns the pid from the kernel."""
+        """Takes up its two sockets."""
         self.sock = high_socket(sock)
         self.line.renew(high_socket(line))
-        body = dumps({"ipython": self.executor.shell is not None})
-        f.send_message(self.sock, f.READY, 0, 0, 0, body)
+
+    def follow(self, pid):
+        """This one takes the place of another, which is killed once we have reported. Nobody waits
+        for its memory then; but the first call does, or both together could be too much."""
+        if self.before >= 0:
+            close_fd(self.before)
+        try:
+            self.before = pidfd_open(pid) if pid else -1
+        except OSError:
+            self.before = -1
+
+    def let_it_end(self):
+        watcher = poll()
+        watcher.register(self.before, POLLIN)
+        watcher.poll(DEATH_MS)
+        close_fd(self.before)
+        self.before = -1
 
     def loop(self):
         while True:
@@ -197,6 +222,9 @@ class Interpreter:
             f.close_all(fds)
 
     def serve(self, kind, flags, request, nonce, body, fds, number):
+        if self.before >= 0:
+            self.let_it_end()
+        begin = monotonic()
         self.line.current = current = (request, nonce)
         threads = count_threads()
         if kind == f.EXEC:
@@ -217,7 +245,7 @@ class Interpreter:
         self.send_answer(bits, current, answer_bytes(answer))
         answer = body = None
         if bits & f.FORKING:
-            self.gatherer.gather()
+            self.gatherer.gather(monotonic() - begin)
             self.take_checkpoint(*current, number is not None)
 
     def send_answer(self, bits, current, body):
@@ -383,7 +411,7 @@ class Interpreter:
             message = f.receive_message(sock)
             if message is None:
                 _exit(0)
-            kind, _, _, _, workspace, fds, _ = message
+            kind, _, before, _, workspace, fds, _ = message
             if kind != f.THAW or len(fds) != 2:
                 f.close_all(fds)
                 continue
@@ -398,6 +426,7 @@ class Interpreter:
                 sock.close()
                 if workspace:
                     go_to_workspace(workspace.decode())
+                self.follow(before)
                 self.thaw(fds, old_mask)
                 return
             f.close_all(fds)
@@ -408,7 +437,9 @@ class Interpreter:
         self.executor.forget_loop()
         reseed()
         pthread_sigmask(SIG_SETMASK, mask)
-        self.begin(socket(fileno=fds[0]), socket(fileno=fds[1]))
+        sock = socket(fileno=fds[0])
+        self.report(sock)
+        self.begin(sock, socket(fileno=fds[1]))
 
 
 def make_main():
@@ -508,10 +539,10 @@ def reaped(pid):
 
 
 def reseed():
-    """Two interpreters from one checkpoint must not draw the same numbers."""
+    """Two interpreters from one checkpoint must not draw the same numbers. (`random` sees to its own
+    at every fork.)"""
     number = int.from_bytes(urandom(4), "little")
     for name, action in (
-        ("random", lambda module: module.seed(urandom(32))),
         ("numpy.random", lambda module: module.seed(number)),
         ("uuid", lambda module: setattr(module, "_last_timestamp", None)),
         ("ssl", lambda module: module.RAND_add(urandom(32), 32.0)),

@@ -144,17 +144,23 @@ class Keeper:
             live.close()
             return None
 
-    def fork_interpreter(self, theirs, ours, workspace=""):
-        if fork():
-            return
+    def fork_interpreter(self, theirs, ours, workspace="", before=0):
+        pid = fork()
+        if pid:
+            return pid
         try:
+            setpgid(0, 0)
+            # First of all, for the keeper waits. No code but ours runs before the first call, and
+            # nobody can look into this process until it is ordinary.
+            if not wants_shell(self.options):
+                self.inside.report(theirs[0])
             self.let_go(ours)
             keep_only([sock.fileno() for sock in theirs])
             have_few_files()
             if workspace:
                 chdir(workspace)
-            setpgid(0, 0)
             be_ordinary()
+            self.inside.follow(before)
             live(self.inside, theirs, self.options)
         finally:
             _exit(1)
@@ -179,7 +185,7 @@ class Keeper:
         if self.ahead is not None:
             self.ahead.close()  # it ends when it finds its socket gone
         for lane in list(self.lanes):
-            lane.close()
+            lane.close(keep_files=True)
         for checkpoint in list(self.checkpoints.values()):
             self.discard(checkpoint)
 
@@ -262,6 +268,10 @@ class Keeper:
         return lane
 
 
+def wants_shell(options):
+    return options is not None and bool(options.get("ipython"))
+
+
 def live(inside, pair, options):
     """In the fork: becomes the interpreter. Never returns."""
     # What is ignored here is ignored in every program that the session starts: terminate() of a
@@ -269,10 +279,12 @@ def live(inside, pair, options):
     set_handler(SIGTERM, SIG_DFL)
     inside.attach(options)
     reseed()  # what a zygote imported has drawn already: all its sessions would go on from there
-    if options is not None and options.get("ipython") and inside.executor.shell is None:
-        import ipython
+    if wants_shell(options):
+        if inside.executor.shell is None:
+            import ipython
 
-        inside.executor.shell = ipython.make_shell(inside)
+            inside.executor.shell = ipython.make_shell(inside)
+        inside.report(pair[0])  # which says whether it has one
     inside.begin(*pair)
     inside.loop()
     _exit(0)

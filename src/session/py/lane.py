@@ -10,7 +10,7 @@ from time import monotonic
 import frames as f
 import orders
 from jsonio import dumps
-from processes import TICKS, kill_descendants, kill_family, ticks_now
+from processes import TICKS, Stopped, kill_descendants, ticks_now
 from wayback import WayBack, reason_in
 
 MAX_DROPPED = 1000
@@ -87,7 +87,7 @@ class Lane(WayBack):
     def on_control(self):
         try:
             if not self.stream.fill():
-                self.close()
+                self.close(keep_files=True)
                 return
             while self.control.fileno() >= 0:
                 frame = self.stream.next()
@@ -95,7 +95,7 @@ class Lane(WayBack):
                     return
                 orders.obey(self, *frame)
         except (f.Broken, OSError):
-            self.close()
+            self.close(keep_files=True)
 
     def let_go(self):
         """In a fork of the keeper: this lane is none of its business."""
@@ -110,8 +110,9 @@ class Lane(WayBack):
             close_fd(self.nonces)
             self.nonces = None
 
-    def close(self):
-        """The host let go of this lane: what runs in it ends."""
+    def close(self, keep_files=False):
+        """The host let go of this lane: what runs in it ends. The files of a branch go with it when the
+        host says END; when its socket just ends, the host may have died, and the next one wants them."""
         if self not in self.keeper.lanes:
             return
         self.keeper.lanes.remove(self)
@@ -123,11 +124,11 @@ class Lane(WayBack):
         unused, self.base, self.coming = [self.base, *self.coming], None, []
         for checkpoint in unused:
             self.keeper.discard_if_unused(checkpoint)
-        if self.keeper.layers is not None and self.workspace:
+        if self.keeper.layers is not None and self.workspace and not keep_files:
             self.keeper.layers.end_branch(self.workspace)
         if self is self.keeper.main:
             for lane in list(self.keeper.lanes):
-                lane.close()
+                lane.close(keep_files=True)
 
     # --- the interpreter
 
@@ -151,16 +152,24 @@ class Lane(WayBack):
         if old is not base:
             self.keeper.discard_if_unused(old)
 
-    def kill_live(self, spare=(), wait=True):
+    def stop_live(self, spare=()):
+        """Brings the interpreter, and all that came from it, to a stop."""
+        process = self.live.process
+        spared = self.keeper.known().union(spare) - {process.pid}
+        return Stopped(process, spared, self.adopter())
+
+    def kill_live(self, stopped=None, wait=True):
         """Ends the interpreter and all that came from it; says how many other processes. Without
         `wait` it may still be in the kernel, which takes its memory apart: a while, when it is
         large. No code of it runs any more."""
+        if self.live is None:
+            self.awaited = None
+            return 0
+        stopped = stopped or self.stop_live()
         live, self.live = self.live, None
         self.awaited = None
-        if live is None:
-            return 0
         self.unwatch(live)
-        ended = kill_family(live.process, self.keeper.known().union(spare), self.adopter())
+        ended = stopped.kill()
         if not wait:
             self.keeper.see_off(live)
             return ended

@@ -195,25 +195,46 @@ def restore(lane, request, value):
 
 def go_to(lane, request, frozen, name=None):
     """Ends the live interpreter and wakes another one out of a checkpoint; its files with a name."""
-    if frozen is None:
-        lane.refuse(request, "that checkpoint is gone")
+    if frozen is None or lane.live is None:
+        lane.refuse(request, "that checkpoint is gone" if frozen is None else "the interpreter ended")
         return
-    live = frozen.thaw(lane.keeper.known(), lane.workspace)
+    live, stopped = change_places(lane, frozen)
+    if live is not None:
+        # Files are put back only when nobody is left who could write to them: all are dead, or were
+        # killed at a stop, where none is within a system call.
+        ended = lane.kill_live(stopped, wait=name is not None and not stopped.is_quiet)
+    elif stopped.others:
+        # No process more is to be had, it seems: then those that the order ends anyhow go first.
+        ended = lane.kill_live(stopped)
+        lane.keeper.orphans(ended)
+        live = frozen.thaw(lane.keeper.known(), lane.workspace)
+    else:
+        stopped.go_on()
     if live is None:
-        lane.refuse(request, "that checkpoint no longer wakes; nothing was changed")
+        changed = "nothing was changed" if lane.live is not None else "what ran has ended"
+        lane.refuse(request, "that checkpoint no longer wakes; " + changed)
         lane.checkpoint_gone(frozen)
+        if lane.live is None:
+            lane.lose("what was to take its place did not wake")
         return
-    # Files are put back only after the end of whoever could write to them.
-    ended = lane.kill_live({live.process.pid}, wait=name is not None)
     lane.adopt(live, frozen)
     lane.no_way_back = ""
     files, layers = SHARED, lane.keeper.layers
     if name is None:
         files = "left as they are"
-    elif layers is not None:  # after the end of what could write to them
+    elif layers is not None:
         files = layers.put_back(name, lane.workspace or HOME)
     lane.tell(f.DONE, request, {"checkpoint": frozen.entry(), "processes_ended": ended,
                                 "files": files})
+
+
+def change_places(lane, frozen):
+    """What wakes, or None; and the one before it, which comes to a stop while that is forked."""
+    stopped = []
+    live = frozen.thaw(
+        lane.keeper.known(), lane.workspace, lane.live.process.pid,
+        lambda pid: stopped.append(lane.stop_live({pid} if pid else ())))
+    return live, stopped[0] if stopped else lane.stop_live()
 
 
 def branch(lane, request, value):

@@ -13,9 +13,9 @@ SMALL = 4096
 LARGE = 8 << 20  # values from here on
 GROWN = 32 << 20  # worth a look
 AT_ONCE = 8 << 20
-# After one call, about what a fork of as much in small pages takes; what is left waits for the next. The
-# answer is out by then, but a checkpoint that is ordered at once waits for it.
-SECONDS = 0.008
+# After one call: about what a fork of as much in small pages takes, or half of what the call took; what
+# is left waits for the next. The answer is out by then, but what is ordered at once waits for it.
+SECONDS, SHARE, MOST_SECONDS = 0.008, 0.5, 0.25
 MADV_HUGEPAGE, MADV_COLLAPSE = 14, 25
 ENDED = "the bytes ended before their time"
 
@@ -75,14 +75,14 @@ class Gatherer:
     def __init__(self):
         self.seen = 0  # resident bytes when there was nothing left to do
 
-    def gather(self):
+    def gather(self, took=0.0):
         if libc is None:
             return
         now = resident()
         if now < self.seen + GROWN:
             self.seen = min(self.seen, now)
             return
-        until = monotonic() + SECONDS
+        until = monotonic() + min(max(SECONDS, took * SHARE), MOST_SECONDS)
         if all(collapse(start, end, until) for start, end in large_maps()):
             self.seen = resident()
 

@@ -1,7 +1,7 @@
 """Processes as the keeper sees them: held by pidfd, killed with all that descends from them."""
 
 import os
-from _signal import SIGKILL, SIGSTOP, pidfd_send_signal
+from _signal import SIGCONT, SIGKILL, SIGSTOP, pidfd_send_signal
 from posix import (
     P_ALL,
     WEXITED,
@@ -9,6 +9,7 @@ from posix import (
     WNOWAIT,
     close,
     getpid,
+    getppid,
     kill,
     listdir,
     pidfd_open,
@@ -18,11 +19,13 @@ from posix import (
 )
 from posix import open as open_fd
 from select import POLLIN, poll
-from time import CLOCK_BOOTTIME, clock_gettime
+from time import CLOCK_BOOTTIME, clock_gettime, monotonic, sleep
 
 TICKS = os.sysconf("SC_CLK_TCK")
 P_PIDFD = getattr(os, "P_PIDFD", 3)
 ROUNDS = 30
+AT_REST = (b"T", b"Z", b"X")  # not t: a tracer may stop one within a system call
+STOP_SECONDS = 0.02  # until a process has stopped, if it can: one that waits for a vfork(2) can't
 
 
 class Process:
@@ -75,8 +78,12 @@ def exit_code_of(pid):
 
 
 def read_stat(pid):
+    return read_small("/proc/%d/stat" % pid)
+
+
+def read_small(path):
     try:
-        fd = open_fd("/proc/%d/stat" % pid, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_fd(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
@@ -87,21 +94,23 @@ def read_stat(pid):
         close(fd)
 
 
-def table():
-    """{pid: (parent, group, start in ticks)} of every process in sight, zombies left out."""
+def table(known=()):
+    """{pid: (parent, group, start in ticks)} of every process in sight, zombies left out, and those
+    that are known: to read about one takes as long as to list them all."""
     found = {}
     try:
         names = listdir("/proc")
     except OSError:
         return found
     for name in names:
-        if not name.isdigit():
+        if not name.isdigit() or int(name) in known:
             continue
         text = read_stat(int(name))
         if text is None:
             continue
         fields = text[text.rindex(b")") + 2:].split()
-        if fields[0] not in (b"Z", b"X"):
+        # One whose first thread has ended lives on in its others, and looks dead.
+        if fields[0] not in (b"Z", b"X") or fields[17] not in (b"0", b"1"):
             found[int(name)] = (int(fields[1]), int(fields[2]), int(fields[19]))
     return found
 
@@ -133,31 +142,110 @@ def ancestors(pid, processes):
     return found
 
 
-def kill_family(process, spared, adopter=None):
-    """Ends a process and all that came from it; returns how many besides itself."""
-    process.signal(SIGSTOP)
-    ended = kill_descendants(process.pid, spared, adopter, 0)
-    process.signal(SIGKILL)
-    return ended
+def lineage():
+    """What this process comes from."""
+    found, pid = set(), getppid()
+    while pid > 1 and pid not in found:
+        found.add(pid)
+        text = read_stat(pid)
+        if text is None:
+            break
+        pid = int(text[text.rindex(b")") + 2:].split()[1])
+    return found
+
+
+class Stopped:
+    """A process and all that came from it, at a stop, to be ended or to go on. `is_quiet`: all of them
+    have come to it, so that none is in the middle of a write, nor has a fork under way."""
+
+    def __init__(self, process, spared, adopter=None):
+        self.process = process
+        process.signal(SIGSTOP)
+        self.is_quiet = settle([process.pid])
+        self.others = stop_descendants(process.pid, spared, adopter, 0)
+        if self.others:  # any of them may have woken another before its own turn came
+            self.is_quiet = settle([process.pid, *self.others])
+
+    def go_on(self):
+        for pid in self.others:
+            send(pid, SIGCONT)
+        self.process.signal(SIGCONT)
+
+    def kill(self):
+        """Says how many there were besides the process itself."""
+        for pid in self.others:
+            send(pid, SIGKILL)
+        self.process.signal(SIGKILL)
+        return len(self.others)
 
 
 def kill_descendants(root, spared, adopter, since):
-    """Ends what came from a process and started at or after a tick. Stops everything first, so that
-    nothing forks away under the killing."""
-    own = getpid()
-    victims = set()
+    """Ends what came from a process and started at or after a tick; says how many."""
+    victims = stop_descendants(root, spared, adopter, since)
+    for pid in victims:
+        send(pid, SIGKILL)
+    return len(victims)
+
+
+def stop_descendants(root, spared, adopter, since):
+    """Stops everything before anything is killed, so that nothing forks away under the killing."""
+    own, victims = getpid(), set()
+    spared = lineage().union(spared)
+    known = spared | {own, root}
     for _ in range(ROUNDS):
-        processes = table()
-        new = {pid for pid in family(root, adopter, frozenset(spared), processes, own)
+        processes = table(known)
+        new = {pid for pid in family(root, adopter, spared, processes, own)
                if pid != root and pid not in victims and processes[pid][2] >= since}
         if not new:
             break
         for pid in new:
             send(pid, SIGSTOP)
+        settle(new)
         victims |= new
-    for pid in victims:
-        send(pid, SIGKILL)
-    return len(victims)
+    return victims
+
+
+def settle(pids):
+    """Waits until all of them have stopped or ended; False when one still runs after a while. SIGSTOP
+    is sent and not done: a fork or a write that is under way comes to its end first."""
+    until = monotonic() + STOP_SECONDS
+    for pid in pids:
+        while not is_stopped(pid):
+            if monotonic() > until:
+                return False
+            sleep(0.0001)
+    return True
+
+
+def is_stopped(pid):
+    """No thread of it is anywhere but at its stop, or dead."""
+    text = read_stat(pid)
+    if text is None:
+        return is_gone(pid)
+    fields = text[text.rindex(b")") + 2:].split()
+    if fields[0] not in AT_REST or fields[17] in (b"0", b"1"):
+        return fields[0] in AT_REST
+    threads = tasks(pid)
+    texts = [read_small("/proc/%d/task/%s/stat" % (pid, name)) or b") R" for name in threads]
+    at_rest = bool(threads) and all(one[one.rindex(b")") + 2:][:1] in AT_REST for one in texts)
+    return at_rest and tasks(pid) == threads  # none was made while we looked
+
+
+def is_gone(pid):
+    try:
+        kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def tasks(pid):
+    try:
+        return set(listdir("/proc/%d/task" % pid))
+    except OSError:
+        return set()
 
 
 def ticks_now():

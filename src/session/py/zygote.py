@@ -36,6 +36,7 @@ def preload(names):
 
     import answers  # noqa: F401
     import keeper  # noqa: F401
+    import malloc
     from interpreter import Interpreter
 
     gc.disable()  # what an import leaves behind is collected once, at the end
@@ -52,6 +53,7 @@ def preload(names):
     warm_frames()
     if SHELL in names:  # last: what was run to get warm is no part of its state
         inside.prepare_shell()
+    malloc.ask_for_huge_pages()  # for what sessions will have; what there is by now is theirs together
     gc.collect()
     gc.freeze()
     gc.enable()
