@@ -94,6 +94,8 @@ void add_network(std::string& text, const Policy& policy) {
   for (const SecretSpec& secret : network.secrets)
     add("secret", fmt::format("{} for {}", secret.name, join(secret.hosts, ", ")));
   for (uint16_t port : network.forward) add("forward", fmt::format("the host's port {}", port));
+  for (uint16_t port : network.loopback)
+    add("forward", fmt::format("the host's port {}, as the rules allow it", port));
   for (const PublishedPort& port : network.publish)
     add("publish", fmt::format("port {} as the host's {}", port.cell_port, port.host_port));
   if (!network.needs_gateway() && !policy.has(GrantKind::kHostNetwork)) text += "  nothing\n";

@@ -175,6 +175,7 @@ Result<GatewaySetup> set_up_gateway(const Job& job) {
   GatewayConfig& config = setup.config;
   config.rules = network.rules;
   config.forward = network.forward;
+  config.loopback = network.loopback;
   for (const PublishedPort& port : network.publish) {
     setup.listeners.push_back(TRY(listen_on_loopback(port.host_port)));
     config.publish.push_back({port.cell_port, port.host_port});

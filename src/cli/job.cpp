@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -18,12 +19,12 @@ namespace caisson {
 
 namespace {
 
-constexpr size_t kMostPolicyBytes = 1 << 20;
+constexpr size_t kMostPolicyBytes = 1 << 20, kMostArgsBytes = 4 << 20;
 
 constexpr std::string_view kOtherFlags[] = {
-    "--policy",   "--json-output", "--json",       "--dry-run",         "--timing",
-    "--verbose",  "--help",        "--control-fd", "--denials-fd",      "--pass-fd",
-    "--die-with", "--survive-oom", "--settings",   "--settings-folder", "--mount-is"};
+    "--policy",   "--json-output",     "--json",       "--dry-run", "--timing",   "--verbose",
+    "--help",     "--control-fd",      "--denials-fd", "--pass-fd", "--die-with", "--survive-oom",
+    "--settings", "--settings-folder", "--mount-is",   "--args-fd"};
 
 // A descriptor that the caller left open for us, beyond the three that everybody has.
 Result<int> inherited_fd(std::string_view flag, FlagCursor& cursor) {
@@ -63,8 +64,53 @@ Result<void> check_known_mounts(const std::vector<KnownMount>& known, const Poli
   return {};
 }
 
+// What is being read, and what it came to.
+struct FlagReading {
+  Settings& settings;
+  ExecFlags flags;
+  bool from_fd = false;  // words of --args-fd, among which there is no other
+};
+
+// Options as words with a NUL behind each. A command line is everybody's to read (proc(5)), and the
+// value of a variable may be a secret. Read anew each time: options are read twice with a policy.
+Result<std::vector<std::string>> words_in(int fd) {
+  std::string text;
+  char piece[4096];
+  for (ssize_t got; text.size() <= kMostArgsBytes; text.append(piece, static_cast<size_t>(got))) {
+    got = ::pread(fd, piece, sizeof piece, static_cast<off_t>(text.size()));
+    if (got < 0) return Error::system(fmt::format("--args-fd {}: read it", fd));
+    if (got == 0) break;
+  }
+  if (text.size() > kMostArgsBytes || (!text.empty() && text.back() != '\0'))
+    return Error::plain(fmt::format("--args-fd {}: not words with a NUL behind each", fd),
+                        "4 MiB at most, as in: printf '%s\\0' --env A=1 > words");
+  std::vector<std::string> words;
+  for (std::string_view word : split(text, '\0')) words.emplace_back(word);
+  words.pop_back();  // behind the last NUL
+  return words;
+}
+
+Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& cursor);
+
+Result<void> take_words_from(int fd, FlagReading& reading) {
+  std::vector<std::string> words = TRY(words_in(fd));
+  FlagCursor cursor{.args = words};
+  reading.from_fd = true;
+  TRY(apply_flags(reading.settings, cursor, take_other_flag, &reading, kOtherFlags));
+  reading.from_fd = false;
+  bool is_whole = cursor.at == words.size() && (words.empty() || words.back() != "--");
+  if (is_whole) return {};
+  return Error::plain(fmt::format("--args-fd {}: options only, and no command", fd),
+                      "the command goes behind the options, on the command line");
+}
+
 Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& cursor) {
-  ExecFlags& flags = *static_cast<ExecFlags*>(context);
+  FlagReading& reading = *static_cast<FlagReading*>(context);
+  ExecFlags& flags = reading.flags;
+  if (flag == "--args-fd" && !reading.from_fd) {
+    TRY(take_words_from(TRY(inherited_fd(flag, cursor)), reading));
+    return true;
+  }
   if (flag == "--policy") {
     flags.policy_file = TRY(cursor.value_for(flag));
     return true;
@@ -111,17 +157,6 @@ Result<bool> take_other_flag(void* context, std::string_view flag, FlagCursor& c
   return false;
 }
 
-Result<std::string> read_policy_file(const std::string& path) {
-  RealHostFiles files;
-  std::optional<std::string> text = files.read(path, kMostPolicyBytes + 1);
-  if (!text)
-    return Error::plain(fmt::format("--policy {}: cannot read it as a file", path),
-                        "name a JSON file; docs/policy.md has the keys, policies/ examples");
-  if (text->size() > kMostPolicyBytes)
-    return Error::plain(fmt::format("--policy {}: larger than 1 MiB", path), "make it smaller");
-  return std::move(*text);
-}
-
 Result<void> read_log_level(const Caller& caller, ExecFlags& flags) {
   std::string level = caller.env("SANDBOX_LOG_LEVEL");
   if (level.empty() || level == "error" || level == "warn" || level == "info") return {};
@@ -135,13 +170,24 @@ Result<void> read_log_level(const Caller& caller, ExecFlags& flags) {
 
 }  // namespace
 
+Result<std::string> read_policy_file(const std::string& path) {
+  RealHostFiles files;
+  std::optional<std::string> text = files.read(path, kMostPolicyBytes + 1);
+  if (!text)
+    return Error::plain(fmt::format("--policy {}: cannot read it as a file", path),
+                        "name a JSON file; docs/policy.md has the keys, policies/ examples");
+  if (text->size() > kMostPolicyBytes)
+    return Error::plain(fmt::format("--policy {}: larger than 1 MiB", path), "make it smaller");
+  return std::move(*text);
+}
+
 Result<ExecFlags> read_flags(std::span<const std::string> args, Settings& settings,
                              Command& command) {
-  ExecFlags flags;
+  FlagReading reading{.settings = settings, .flags = {}};
   FlagCursor cursor{.args = args};
-  TRY(apply_flags(settings, cursor, take_other_flag, &flags, kOtherFlags));
+  TRY(apply_flags(settings, cursor, take_other_flag, &reading, kOtherFlags));
   command.argv.assign(args.begin() + static_cast<long>(cursor.at), args.end());
-  return flags;
+  return std::move(reading.flags);
 }
 
 static Result<Job> read_job(std::span<const std::string> args, const ProcessStart& start,
@@ -209,10 +255,10 @@ std::string exec_help() {
       "  --settings FILE            srt's settings; --settings-folder DIR: where they start\n"
       "  --json-output              one JSON object with the result\n"
       "  --dry-run                  stop before anything runs; print the plan\n"
-      "  --timing                   where the time went, by phase, on stderr\n"
-      "  -v                         say more on stderr\n"
+      "  --timing, -v               where the time went, by phase; more words; both on stderr\n"
       "  --control-fd N             new rules of the network, a line of JSON each, while it runs\n"
       "  --denials-fd N             what was refused, network and files, a line of JSON each\n"
+      "  --args-fd N                more options, a NUL behind each word: nobody else reads them\n"
       "  --pass-fd N                an open descriptor for the program: the first is its 3, then "
       "4, …\n"
       "Exit: the program's code; 124 timeout, 125 own error, 126 not executable, 127 not found, "

@@ -45,6 +45,8 @@ struct Job {
 
 // File, then variables, then flags: each wins over the one before.
 Result<ExecFlags> read_flags(std::span<const std::string> args, Settings&, Command&);
+// Of --policy.
+Result<std::string> read_policy_file(const std::string& path);
 // kOnly: nothing on the host is changed, not even a folder made that exec would make.
 enum class Look { kAndMake, kOnly };
 Result<Job> make_job(std::span<const std::string> args, const ProcessStart&, Look);

@@ -13,14 +13,18 @@
 #include "base/text.h"
 
 #include "cli/cli.h"
+#include "cli/load_denials.h"
 #include "cli/output.h"
+#include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
+#include "host/probe.h"
 #include "mcp/confine.h"
 #include "mcp/rlm_offer.h"
 #include "mcp/scope.h"
 #include "mcp/stdio.h"
 #include "session/launcher.h"
 #include "session/remote_maker.h"
+#include "session/state_claim.h"
 #include "session/state_folders.h"
 
 namespace caisson {
@@ -48,10 +52,21 @@ constexpr std::string_view kMcpHelp =
 // The end of a server: what is saved within this is saved. Everything is gone within 200 ms.
 constexpr auto kSaveTime = std::chrono::milliseconds(100);
 
+// Where this server's state lies, in the folder of all of them.
+struct McpPlace {
+  std::string scope;  // empty: nobody comes back to it
+  session::StateClaim state;
+  std::optional<Error> missing;  // why there is none
+  bool is_passing = false;
+};
+
 struct McpOptions {
   std::string session, state, settings, project;
   std::vector<std::string> variables;  // for the launches, beyond the usual ones
   session::SessionSpec spec;
+  LoadDenials load;                  // what rlm_load must not bring in
+  std::vector<std::string> written;  // by sessions, of the host's folders
+  McpPlace place;
   bool help = false;
 };
 
@@ -164,13 +179,19 @@ Result<void> make_folders(const std::string& path) {
 
 session::SessionHostOptions host_options(const McpOptions& options) {
   session::SessionHostOptions host;
-  host.state_folder = options.state;
+  host.state_folder = options.place.state.folder;
+  host.state_top = options.state;
   host.home = home_folder();
   host.environment = launch_environment(options.variables);
+  options.load.give_to(host);
+  host.written = options.written;
+  host.known_words = options.spec.policy_words;
   return host;
 }
 
-std::string server_folder(const McpOptions& options) { return session::own_folder(options.state); }
+std::string server_folder(const McpOptions& options) {
+  return session::own_folder(options.place.state.folder);
+}
 
 // Each session takes a few descriptors; the usual soft limit of 1,024 would end at 140 of them.
 void raise_file_limit() {
@@ -185,13 +206,19 @@ struct McpProcess {
   McpProcess(McpOptions told, UniqueFd launcher)
       : options(std::move(told)),
         project(options.project),
-        maker(session::RemoteMaker::make(loop, options.state, std::move(launcher))),
+        maker(session::RemoteMaker::make(loop, options.place.state.folder, std::move(launcher))),
         sessions(
             loop, [this](Loop& on) { return make_host(on); }, options.spec),
-        offer(sessions, {project, home_folder()}, [this](mcp::Client& client) { settle(client); }),
+        offer(sessions, places(), [this](mcp::Client& client) { settle(client); }),
         server(loop, offer) {}
 
+  mcp::RlmPlaces places() const {
+    bool folders = options.load.folders || !options.spec.workspace.empty();
+    return {project, home_folder(), {options.load.hosts, folders}};
+  }
+
   Result<std::unique_ptr<session::SessionHost>> make_host(Loop& on) {
+    if (options.place.missing) return *options.place.missing;
     session::SessionHostOptions host = host_options(options);
     host.maker = maker;
     // What nobody can take up again is not saved.
@@ -202,11 +229,9 @@ struct McpProcess {
   }
 
   void settle(mcp::Client& client) {
-    mcp::ScopeKey key{project, "claude-code", variable("CLAUDE_CODE_SESSION_ID")};
-    if (!options.session.empty()) key = {project, "name", options.session};
+    const std::string& scope = options.place.scope;
     client.scope = mcp::random_scope();
-    if (key.id.empty()) return;
-    std::string scope = mcp::scope_of(key);
+    if (scope.empty()) return;
     mcp::drop_old_state(server_folder(options), ::time(nullptr));
     Result<std::optional<UniqueFd>> held = mcp::lock_scope(server_folder(options), scope);
     if (held && *held) {
@@ -223,6 +248,8 @@ struct McpProcess {
 
   Task<> serve() {
     auto client = std::make_shared<mcp::Client>();
+    sessions.tell_person(
+        [](const std::string& note) { talk("caisson: --preload: " + printable(note) + "\n"); });
     mcp::StdioOptions stdio;
     stdio.at_end = [this] { return sessions.end_all(kSaveTime); };
     co_await mcp::serve_stdio(server, client, std::move(stdio));
@@ -249,12 +276,73 @@ Result<void> take_settings(McpOptions& options) {
   std::vector<std::string>& words = options.spec.policy_words;
   words.insert(words.begin(), found.words.begin(), found.words.end());
   options.variables = std::move(found.variables);
+  options.load = std::move(found.load);
   return {};
+}
+
+Result<void> check_folders(McpOptions& options) {
+  SessionRoots roots{options.spec.policy_words, {}};
+  if (!options.spec.workspace.empty()) roots.workspaces.push_back(options.spec.workspace);
+  options.written = TRY(check_roots(roots, current_caller(environ)));
+  return {};
+}
+
+void hide_from_load(McpOptions& options) {
+  options.load.add(load_denials_of(options.spec.policy_words, current_caller(environ)));
+}
+
+std::string scope_of(const McpOptions& options) {
+  mcp::ScopeKey key{options.project, "claude-code", variable("CLAUDE_CODE_SESSION_ID")};
+  if (!options.session.empty()) key = {options.project, "name", options.session};
+  return key.id.empty() ? std::string() : mcp::scope_of(key);
+}
+
+Result<session::StateClaim> claim_place(const McpOptions& options, const std::string& scope) {
+  TRY(make_folders(options.state));
+  bool apart = control_enabled("mcp-scope-folder");
+  std::string parent = options.state + (scope.empty() && apart ? "/passing" : "/scopes");
+  TRY(make_folders(parent));
+  if (scope.empty() && apart) return session::claim_passing_state(parent);
+  std::optional<session::StateClaim> claim =
+      TRY(session::claim_state(parent, apart ? scope : "all", session::Sharing::kTogether));
+  if (!claim) return Error::plain("the kept state of this session is being cleared away");
+  return std::move(*claim);
+}
+
+// Whose sessions they will be is known before anything is read, and so the launcher and Landlock
+// get the folder of this scope alone: whoever takes this server over has no other project's, and no
+// other conversation's, snapshots and files (C32).
+void take_place(McpOptions& options) {
+  McpPlace& place = options.place;
+  place.scope = scope_of(options);
+  place.is_passing = place.scope.empty() && control_enabled("mcp-scope-folder");
+  Result<session::StateClaim> claim = claim_place(options, place.scope);
+  if (claim) {
+    place.state = std::move(*claim);
+    return;
+  }
+  place.missing = claim.error();  // the first call says so
+  place.state.folder = options.state + "/none";
 }
 
 // All that the server itself may reach: not the folders of cells, beside its own.
 std::string reach(const McpOptions& options) {
-  return control_enabled("mcp-own-folder") ? server_folder(options) : options.state;
+  return control_enabled("mcp-own-folder") ? server_folder(options) : options.place.state.folder;
+}
+
+Result<session::Launcher> start_launcher(const McpOptions& options) {
+  session::LauncherOptions launch{.offer = {.base = options.spec}, .host = host_options(options)};
+  launch.is_passing = options.place.is_passing;
+  launch.no_state = options.place.missing;
+  return session::Launcher::start(std::move(launch));
+}
+
+// Somebody who tries it by hand sees nothing otherwise, and waits.
+void greet_a_person() {
+  if (::isatty(STDIN_FILENO))
+    talk(
+        "caisson: this is an MCP server, which speaks JSON on stdin and stdout to the client that "
+        "starts it\nhint: `caisson install` registers it with a client; Ctrl-D ends it\n");
 }
 
 // The order is the point: the launcher is made while this process can still make one, and nothing
@@ -262,10 +350,12 @@ std::string reach(const McpOptions& options) {
 int serve(McpOptions options) {
   options.project = project_folder();
   if (Result<void> taken = take_settings(options); !taken) return report(taken.error());
+  greet_a_person();
+  if (Result<void> fit = check_folders(options); !fit) return report(fit.error());
+  if (!options.spec.policy_words.empty()) hide_from_load(options);
   raise_file_limit();
-  (void)make_folders(options.state);  // if there is none, the first call says so
-  Result<session::Launcher> launcher =
-      session::Launcher::start(options.spec, host_options(options));
+  take_place(options);
+  Result<session::Launcher> launcher = start_launcher(options);
   if (!launcher) return report(launcher.error());
   Result<mcp::Confinement> confined = mcp::confine_server({reach(options)});
   if (!confined) return report(confined.error());

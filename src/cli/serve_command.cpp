@@ -57,14 +57,14 @@ void raise_descriptor_limit() {
 }
 
 struct ServePlaces {
-  std::string state, socket;
-  UniqueFd lock;  // of the socket
+  std::string top, socket;  // the folder of all states
+  UniqueFd lock;            // of the socket
 };
 
 Result<ServePlaces> take_places(const ServeOptions& options, const Caller& caller) {
   ServePlaces places;
-  places.state = serve_state_folder(caller);
-  TRY(open_own_folder(places.state));
+  places.top = serve_state_folder(caller);
+  TRY(open_own_folder(places.top));
   places.socket = options.socket.empty() ? serve_socket_path(caller) : options.socket;
   if (!places.socket.starts_with('/')) places.socket = caller.cwd + "/" + places.socket;
   places.lock = TRY(lock_beside(places.socket, ".lock"));
@@ -105,10 +105,11 @@ class Serving {
     if (options_.api) token_ = TRY(token());
     TRY(watch_signals());
     session::SessionHostOptions host = launch_.api_host;
-    api_maker_ = session::RemoteMaker::make(loop_, places_.state, launch_.api->take_socket());
+    api_maker_ =
+        session::RemoteMaker::make(loop_, launch_.state.folder, launch_.api->take_socket());
     host.maker = api_maker_;
     host_ = TRY(session::SessionHost::make(loop_, std::move(host)));
-    web::ApiOptions api{token_, session::own_folder(places_.state), launch_.offer, {}};
+    web::ApiOptions api{token_, session::own_folder(launch_.state.folder), launch_.offer, {}};
     api.files = [maker = api_maker_](session::FileOrder order) {
       return maker->work_on_file(std::move(order));
     };
@@ -125,8 +126,8 @@ class Serving {
 
   // What the server itself keeps. The folders of cells lie beside these, and are its launchers'.
   std::vector<std::string> own_folders() const {
-    if (!control_enabled("serve-own-folder")) return {places_.state};
-    std::vector<std::string> folders{session::own_folder(places_.state)};
+    if (!control_enabled("serve-own-folder")) return {launch_.state.folder};
+    std::vector<std::string> folders{session::own_folder(launch_.state.folder)};
     if (options_.mcp) folders.push_back(session::own_folder(launch_.mcp_host.state_folder));
     return folders;
   }
@@ -141,7 +142,7 @@ class Serving {
       return session::SessionHost::make(loop, std::move(host));
     };
     mcp_.emplace(loop_, std::move(make_host), launch_.offer.base,
-                 mcp::RlmPlaces{caller_.cwd, caller_.home});
+                 mcp::RlmPlaces{caller_.cwd, caller_.home, launch_.reach});
   }
 
   bool is_mcp(const http::Request& request, web::Door door) const {
@@ -150,7 +151,7 @@ class Serving {
 
   Result<std::string> token() {
     if (!options_.token_file.empty()) return read_token(options_.token_file);
-    token_path_ = places_.state + "/api-token";
+    token_path_ = launch_.state.folder + "/api-token";
     return make_token(token_path_);
   }
 
@@ -185,8 +186,11 @@ class Serving {
     uint16_t port = TRY(http::port_of(listener.get()));
     bool six = address.host == "::1";
     server.serve(std::move(listener));
-    say(fmt::format("serving on http://{}:{}", six ? "[::1]" : address.host, port));
-    if (&server == &*server_) tell_token();
+    std::string place = fmt::format("http://{}:{}", six ? "[::1]" : address.host, port);
+    say("serving on " + place);
+    if (&server != &*server_) return {};
+    if (options_.mcp) say("MCP at " + place + "/mcp");
+    tell_token();
     return {};
   }
 
@@ -297,7 +301,7 @@ Result<void> serve(ServeOptions options) {
   Caller caller = current_caller(environ);
   ServePlaces places = TRY(take_places(options, caller));
   raise_descriptor_limit();
-  ServeLaunch launch = TRY(start_launchers(options, caller, places.state, places.socket));
+  ServeLaunch launch = TRY(start_launchers(options, caller, places.top, places.socket));
   // Never destroyed: coroutines still hold parts of it, and the process ends here.
   auto* serving =
       new Serving(std::move(options), std::move(caller), std::move(places), std::move(launch));

@@ -1,10 +1,10 @@
 #include "cli/serve_launch.h"
 
-#include <filesystem>
-
 #include "base/text.h"
+#include "cli/load_denials.h"
 #include "cli/output.h"
 #include "cli/serve_setup.h"
+#include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
 #include "run/audit_files.h"
 #include "web/files.h"
@@ -27,20 +27,16 @@ std::string program(const Caller& caller, const std::string& path) {
 
 // Settings are read here for their errors, which a person should see at the start.
 Result<session::SessionOffer> make_offer(const ServeOptions& options, const Caller& caller,
-                                         std::vector<std::string>& environment) {
+                                         std::vector<std::string>& environment, LoadDenials& load) {
   session::SessionOffer offer;
   offer.choice = clients_choose(options) ? session::Choice::kAnything : session::Choice::kWithin;
   for (const std::string& one : options.pythons) offer.pythons.push_back(program(caller, one));
   for (const std::string& one : options.workspaces)
     offer.workspaces.push_back(absolute(caller, one));
-  std::vector<std::string> real;
-  for (const std::string& one : offer.workspaces) {
-    std::error_code none;  // what is not there yet is told when a session asks for it
-    real.push_back(std::filesystem::weakly_canonical(one, none).string());
-  }
-  TRY(session::check_workspaces(real));
   if (!offer.pythons.empty()) offer.base.python = offer.pythons.front();
   offer.base.policy_words = options.policy_words;
+  load = load_denials_of(options.policy_words, caller);
+  if (!options.token_file.empty()) load.paths.push_back(absolute(caller, options.token_file));
   if (options.settings.empty()) return offer;
   SettingsForSessions found =
       TRY(settings_for_sessions(absolute(caller, options.settings), caller.cwd));
@@ -50,18 +46,29 @@ Result<session::SessionOffer> make_offer(const ServeOptions& options, const Call
   for (const std::string& name : found.variables)
     if (auto value = caller.environment.find(name); value != caller.environment.end())
       environment.push_back(name + "=" + value->second);
+  load.add(std::move(found.load));
   return offer;
 }
 
 }  // namespace
 
 Result<ServeLaunch> start_launchers(const ServeOptions& options, const Caller& caller,
-                                    const std::string& state, const std::string& socket) {
+                                    const std::string& top, const std::string& socket) {
   ServeLaunch launch;
   std::vector<std::string> environment = exec_environment(caller);
-  launch.offer = TRY(make_offer(options, caller, environment));
-  launch.api_host = {
-      .state_folder = state, .home = caller.home, .environment = std::move(environment)};
+  LoadDenials load;
+  launch.offer = TRY(make_offer(options, caller, environment, load));
+  launch.state = TRY(claim_state_of(launch.offer, top, socket));
+  const std::string& state = launch.state.folder;
+  launch.api_host = {.state_folder = state,
+                     .state_top = top,
+                     .home = caller.home,
+                     .environment = std::move(environment)};
+  load.give_to(launch.api_host);
+  launch.reach = {load.hosts, load.folders};
+  launch.api_host.written =
+      TRY(check_roots({launch.offer.base.policy_words, launch.offer.workspaces}, caller));
+  launch.api_host.known_words = launch.offer.base.policy_words;
   launch.api.emplace(TRY(session::Launcher::start({.offer = launch.offer,
                                                    .host = launch.api_host,
                                                    .most_cells = kMostCells,
@@ -69,6 +76,8 @@ Result<ServeLaunch> start_launchers(const ServeOptions& options, const Caller& c
                                                    .remove_at_end = socket})));
   if (!options.mcp) return launch;
   launch.mcp_host = launch.api_host;
+  // Clients of the API may give their sessions any folder, and this launcher doesn't hear of it.
+  if (launch.offer.choice == session::Choice::kAnything) launch.mcp_host.written = {""};
   launch.mcp_host.state_folder = state + "/mcp";
   launch.mcp_host.autosave = std::chrono::seconds(0);
   TRY(open_own_folder(launch.mcp_host.state_folder));

@@ -20,13 +20,15 @@ const std::string_view kServeHelp =
     "Where:\n"
     "  --api [HOST:PORT]     127.0.0.1 and a free port unless said; the address is told on stderr\n"
     "  --socket PATH         another socket than $XDG_RUNTIME_DIR/caisson/serve.sock\n"
-    "  --mcp                 the MCP server too, at /mcp (Streamable HTTP), with the same token\n"
+    "  --mcp                 the MCP server too, at /mcp (Streamable HTTP), with the same token; "
+    "on\n"
+    "                        loopback TCP as with --api\n"
     "  --compat-open[=HOST:PORT]\n"
     "                        127.0.0.1:8080 without a token, for /exec /vars /var/NAME /health\n"
     "                        and /snapshot/… only: every program on this machine can use it\n"
     "Who:\n"
     "  --token-file PATH     the token, from a file that only you can read; otherwise one is made\n"
-    "                        and written to api-token in the state folder\n"
+    "                        and written to api-token in the state folder, told on stderr\n"
     "What sessions may be:\n"
     "  --settings FILE       srt's settings (files, hosts, credentials) for every session\n"
     "  --python PATH         an interpreter that sessions may have; the first is that of those "
@@ -60,6 +62,7 @@ class Parser {
   Result<ServeOptions> parse() {
     while (at_ < args_.size() && args_[at_] != "--") TRY(word(args_[at_++]));
     for (size_t i = at_ + 1; i < args_.size(); ++i) options_.policy_words.push_back(args_[i]);
+    if (options_.mcp && !options_.api) options_.api = http::Address{};
     if (!options_.token_file.empty() && !options_.api)
       return Error::plain("serve: --token-file without --api", "the unix socket needs no token");
     if (options_.mcp && options_.idle)

@@ -36,9 +36,10 @@ bool clients_choose(const ServeOptions& options);
 extern const std::string_view kServeHelp;
 Result<ServeOptions> parse_serve_options(std::span<const std::string> args);
 
-// $XDG_STATE_HOME/caisson/serve: tokens, snapshots, the list of sessions.
+// $XDG_STATE_HOME/caisson/serve: a folder for each offer (session/offer.h), with its token, its
+// snapshots and the list of its sessions.
 std::string serve_state_folder(const Caller& caller);
-// $XDG_RUNTIME_DIR/caisson/serve.sock, or serve.sock in the state folder.
+// $XDG_RUNTIME_DIR/caisson/serve.sock, or serve.sock in that folder.
 std::string serve_socket_path(const Caller& caller);
 
 }  // namespace caisson

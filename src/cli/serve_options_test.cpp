@@ -19,6 +19,15 @@ TEST(ServeOptions, ClientsChoosePoliciesUnlessSomethingIsSaidAboutThem) {
     EXPECT_FALSE(clients_choose(*parsed(words)));
 }
 
+TEST(ServeOptions, McpIsOnLoopbackTcpWhereItsClientsLook) {
+  Result<ServeOptions> options = parsed({"--mcp"});
+  ASSERT_TRUE(options.ok());
+  ASSERT_TRUE(options->api);
+  EXPECT_EQ(options->api->host, "127.0.0.1");
+  EXPECT_EQ(parsed({"--mcp", "--api", "127.0.0.1:4711"})->api->port, 4711);
+  EXPECT_FALSE(parsed({})->api);
+}
+
 TEST(ServeOptions, BothAtOnceAreAnError) {
   for (const auto& words :
        std::vector<std::vector<std::string>>{{"--any-policy", "--settings", "/x"},

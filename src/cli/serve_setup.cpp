@@ -1,13 +1,18 @@
 #include "cli/serve_setup.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/text.h"
 #include "run/audit_files.h"
 
@@ -26,6 +31,24 @@ Result<UniqueFd> lock_beside(const std::string& socket_path, const char* ending)
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return Error::system("open " + path);
   return fd;
+}
+
+Result<session::StateClaim> claim_state_of(const session::SessionOffer& offer,
+                                           const std::string& top, const std::string& socket) {
+  std::string name = session::name_of(offer);
+  bool alone = control_enabled("serve-state-lock");
+  std::optional<session::StateClaim> claim = TRY(session::claim_state(
+      top, name, alone ? session::Sharing::kAlone : session::Sharing::kTogether,
+      fmt::format("{} {}\n", ::getpid(), socket)));
+  if (claim) return std::move(*claim);
+  std::string note = session::note_on_claim(top, name);
+  std::string_view text = trim(note);
+  size_t space = std::min(text.find(' '), text.size());
+  std::string pid = printable(text.substr(0, space)), other = printable(trim(text.substr(space)));
+  return Error{fmt::format("another `caisson serve` has the sessions in {}/{}: process {} on {}",
+                           printable(top), name, pid, other),
+               fmt::format("ask that one (--socket {}), or end it first", shell_quote(other)),
+               EBUSY};
 }
 
 Result<std::string> read_token(const std::string& path) {

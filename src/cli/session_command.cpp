@@ -13,6 +13,7 @@
 #include "cli/session_exec.h"
 #include "cli/session_options.h"
 #include "host/probe.h"
+#include "session/offer.h"
 #include "session/state_folders.h"
 
 namespace caisson {
@@ -92,7 +93,8 @@ class Verbs {
   bool some_would_come_back() const {
     constexpr off_t kEmptyList = 16;  // {"sessions":[]} and its line end
     struct stat list {};
-    std::string path = session::own_folder(serve_state_folder(caller_)) + "/sessions.json";
+    std::string state = fmt::format("{}/{}", serve_state_folder(caller_), session::kNameOfAnything);
+    std::string path = session::own_folder(state) + "/sessions.json";
     return options_.socket.empty() && ::stat(path.c_str(), &list) == 0 && list.st_size > kEmptyList;
   }
 

@@ -95,6 +95,23 @@ void hide_parts(Settings& settings) {
   }
 }
 
+// A writable folder in another one shows nothing new, and is a name that a session could turn
+// elsewhere (session_roots.h).
+void drop_what_is_within(std::vector<MountRequest>& mounts) {
+  auto writes = [](const MountRequest& one) {
+    return one.access == Access::kReadWrite && one.source == one.target;
+  };
+  std::vector<MountRequest> kept;
+  for (MountRequest& one : mounts) {
+    bool within = writes(one) && std::ranges::any_of(mounts, [&](const MountRequest& other) {
+                    return writes(other) && other.source.size() < one.source.size() &&
+                           is_within(one.source, other.source);
+                  });
+    if (!within) kept.push_back(one);
+  }
+  mounts = std::move(kept);
+}
+
 bool is_the_callers(const EnvironmentRequest& one) {
   return one.origin == "the caller's environment";
 }
@@ -107,6 +124,7 @@ Result<Settings> settings_in_small_root(const ExecFlags& flags, const Caller& ca
   srt::Mapped mapped = TRY(mapped_settings(read.job, files));
   std::erase_if(mapped.settings.env_set, is_the_callers);
   put_limits_back(mapped.settings);
+  drop_what_is_within(mapped.settings.mounts);
   hide_parts(mapped.settings);
   return std::move(mapped.settings);
 }
@@ -133,6 +151,7 @@ Result<SettingsForSessions> settings_for_sessions(const std::string& file,
   for (const srt::Credential& one : read.job.settings.credentials)
     if (one.mask && one.spec.source == SecretSource::kEnvironment)
       out.variables.push_back(one.spec.from);
+  add_load_denials(mapped.settings, read.job.job.caller, out.load);
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/job.h"
+#include "cli/load_denials.h"
 #include "srt/settings.h"
 
 namespace caisson {
@@ -20,6 +21,7 @@ struct SettingsForSessions {
   std::vector<std::string> words;      // of `caisson exec`, for every session
   std::vector<std::string> variables;  // that the cell's gateway, and nobody else, has to be given
   std::vector<std::string> notes;
+  LoadDenials load;  // what is hidden inside is not brought in by another way
 };
 // An error, with its reason, for what can't hold in a session.
 Result<SettingsForSessions> settings_for_sessions(const std::string& file,

@@ -27,7 +27,14 @@ std::optional<LineFramer::Line> LineFramer::take() {
   }
   Line line;
   line.too_long = skipping_ || end - start_ > limit_;
-  if (!line.too_long) line.text.assign(buffer_, start_, end - start_);
+  std::string_view text = std::string_view(buffer_).substr(start_, end - start_);
+  if (line.too_long) {
+    id_.feed(text);
+    line.id = id_.found();
+    id_ = {};
+  } else {
+    line.text = text;
+  }
   skipping_ = false;
   start_ = seen_ = end + 1;
   return line;
@@ -38,6 +45,7 @@ void LineFramer::drop_overlong() {
   seen_ = buffer_.size();
   if (!skipping_ && buffer_.size() - start_ <= limit_) return;
   skipping_ = true;
+  id_.feed(std::string_view(buffer_).substr(start_));
   buffer_.clear();
   start_ = seen_ = 0;
 }

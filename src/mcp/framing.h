@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "mcp/top_id.h"
+
 namespace caisson::mcp {
 
 class LineFramer {
@@ -14,7 +16,8 @@ class LineFramer {
 
   struct Line {
     std::string text;
-    bool too_long = false;  // its text is left out; the stream goes on behind its newline
+    bool too_long = false;     // its text is left out; the stream goes on behind its newline
+    json::value id = nullptr;  // of one that is too long, if it can be told
   };
 
   void feed(std::string_view bytes);
@@ -31,6 +34,7 @@ class LineFramer {
   std::string buffer_;
   size_t start_ = 0, seen_ = 0;  // of the present line; up to where no newline was found
   bool skipping_ = false;
+  TopId id_;  // of the line that is skipped
 };
 
 }  // namespace caisson::mcp

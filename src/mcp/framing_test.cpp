@@ -44,6 +44,21 @@ TEST(LineFramer, ALineOfExactlyTheBoundIsTaken) {
   EXPECT_TRUE(framer.next()->too_long);
 }
 
+TEST(LineFramer, TheIdOfALineThatIsSkippedIsFoundWhereverItStands) {
+  for (std::string line : {R"({"id":5,"params":"xxxxxxxxxxxxxxxxxxxxxxxx"})",
+                           R"({"params":{"id":4,"x":"\"id\":3,"},"id":5})"})
+    for (size_t piece : {1, 7, 1000}) {
+      LineFramer framer(20);
+      std::optional<LineFramer::Line> got;
+      for (size_t at = 0; at < line.size(); at += piece) {
+        framer.feed(line.substr(at, piece) + (at + piece >= line.size() ? "\n" : ""));
+        if (auto one = framer.next()) got = std::move(one);
+      }
+      ASSERT_TRUE(got && got->too_long) << line << piece;
+      EXPECT_EQ(got->id, 5) << line << piece;
+    }
+}
+
 TEST(LineFramer, HalfAMessageIsNone) {
   LineFramer framer(100);
   framer.feed("{\"half\":");

@@ -61,6 +61,12 @@ struct Frame {
 // Never fails: what isn't a message is a Fault.
 Frame parse_frame(std::string_view text);
 
+// MCP narrows JSON-RPC: no null and no fractions.
+bool is_id(const json::value& value);
+
+// Of a message of which nothing but the id is known.
+Frame too_long_frame(json::value id);
+
 // An id as the key of a table: 1 and "1" are two ids.
 std::string id_key(const json::value& id);
 

@@ -59,6 +59,32 @@ TEST(JsonRpc, TheErrorOfABadRequestGoesToItsId) {
   EXPECT_EQ(std::get<Fault>(frame.parts[0]).id, 7);
 }
 
+TEST(JsonRpc, AMessageThatIsNotParsedIsAnsweredByItsIdIfItHasOne) {
+  auto id_of = [](const std::string& text) {
+    return std::get<Fault>(parse_frame(text).parts[0]).id;
+  };
+  std::string deep = std::string(70, '[') + std::string(70, ']'), wide(kMaxFrame, ' ');
+  EXPECT_EQ(id_of(R"({"id":7,"params":)" + deep + "}"), 7);
+  EXPECT_EQ(id_of(R"({"params":)" + deep + R"(,"id": "a\"b" })"), "a\"b");
+  EXPECT_EQ(id_of(R"({"params":{"id":7},"x":)" + deep + "}"), nullptr);
+  EXPECT_EQ(id_of(R"({"id":7,"id":8,"x":)" + deep + "}"), nullptr);
+  EXPECT_EQ(id_of(R"({"id":{"id":7},"x":)" + deep + "}"), nullptr);
+  EXPECT_EQ(id_of("{\"id\":-3" + wide + "}"), -3);
+  EXPECT_EQ(id_of("[{\"id\":3}" + wide + "]"), nullptr);
+  EXPECT_EQ(id_of("{\"id\":\"" + std::string(kMaxFrame, 'x') + "\"}"), nullptr);
+}
+
+TEST(JsonRpc, HalfOfACharacterIsTakenForNone) {
+  auto method_of = [](const std::string& written) {
+    return message_of("{\"jsonrpc\":\"2.0\",\"method\":\"" + written + "\"}").method;
+  };
+  EXPECT_EQ(method_of("a\\ud83d"), "a\xef\xbf\xbd");
+  EXPECT_EQ(method_of("\\uDE00\\n"), "\xef\xbf\xbd\n");
+  EXPECT_EQ(method_of("\\ud83d\\ude00"), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(method_of("\\ud83d\\ud83d\\ude00"), "\xef\xbf\xbd\xf0\x9f\x98\x80");
+  EXPECT_EQ(method_of("\\\\ud83d\\ud83dx"), "\\ud83d\xef\xbf\xbdx");
+}
+
 TEST(JsonRpc, TextsAreOneLine) {
   std::string text = error_text(7, {Code::kInternal, "two\nlines", nullptr});
   EXPECT_EQ(text.find('\n'), std::string::npos);

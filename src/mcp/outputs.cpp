@@ -46,4 +46,13 @@ json::array Outputs::list(std::string_view scope) const {
   return all;
 }
 
+std::vector<std::string> Outputs::numbers(std::string_view scope, std::string_view session) const {
+  std::vector<std::string> found;
+  std::string start = session.empty() ? "rlm://" : fmt::format("rlm://{}/", session);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry)
+    if (entry->scope == scope && entry->uri.starts_with(start))
+      found.push_back(entry->uri.substr(entry->uri.rfind('/') + 1));
+  return found;
+}
+
 }  // namespace caisson::mcp

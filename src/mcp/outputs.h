@@ -5,6 +5,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mcp/jsonrpc.h"
 
@@ -27,6 +28,8 @@ class Outputs {
   // Only what belongs to that scope.
   const Entry* find(std::string_view scope, std::string_view uri) const;
   json::array list(std::string_view scope) const;  // newest first
+  // The last part of their addresses, newest first; of all sessions when none is named.
+  std::vector<std::string> numbers(std::string_view scope, std::string_view session) const;
 
  private:
   std::deque<Entry> entries_;

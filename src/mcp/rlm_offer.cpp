@@ -80,7 +80,7 @@ Task<Answer> RlmOffer::read_resource(Call& call, std::string uri) {
 Task<Answer> RlmOffer::get_prompt(Call&, std::string name, json::object arguments) {
   std::string text;
   if (name == "rules") {
-    text = kInstructions;
+    text = instructions_;
   } else if (name == "explore") {
     for (std::string_view key : {"path", "question"}) {
       const json::value* value = arguments.if_contains(key);
@@ -100,7 +100,22 @@ Task<Answer> RlmOffer::get_prompt(Call&, std::string name, json::object argument
                        {"content", json::object{{"type", "text"}, {"text", std::move(text)}}}}}}};
 }
 
-// Names of sessions, for the address of an output; nothing else can be guessed.
+// The parts of an output's address, which is all that can be guessed.
+std::vector<std::string> RlmOffer::completions(const Call& call, std::string_view argument) const {
+  const std::string& scope = call.client().scope;
+  if (!call.client().has_default_session) return {};
+  if (argument == "session") return sessions_.names(scope);
+  if (argument != "number") return {};
+  std::string session;  // that the client has chosen already
+  if (const json::value* chosen = call.params().if_contains("context"))
+    if (const json::object* context = chosen->if_object())
+      if (const json::value* given = context->if_contains("arguments"); given && given->is_object())
+        if (const json::value* name = given->get_object().if_contains("session");
+            name && name->is_string())
+          session = std::string(name->get_string());
+  return outputs_.numbers(scope, session);
+}
+
 Answer RlmOffer::complete(Call& call) {
   const json::value* argument = call.params().if_contains("argument");
   const json::value* reference = call.params().if_contains("ref");
@@ -111,9 +126,8 @@ Answer RlmOffer::complete(Call& call) {
   if (!name || !name->is_string() || !start || !start->is_string())
     return RpcError{Code::kInvalidParams, "the argument needs a name and a value", nullptr};
   json::array values;
-  if (name->get_string() == "session" && call.client().has_default_session)
-    for (const std::string& one : sessions_.names(call.client().scope))
-      if (one.starts_with(std::string_view(start->get_string()))) values.emplace_back(one);
+  for (const std::string& one : completions(call, std::string_view(name->get_string())))
+    if (one.starts_with(std::string_view(start->get_string()))) values.emplace_back(one);
   size_t total = values.size();
   return json::object{
       {"completion",

@@ -7,6 +7,7 @@
 
 #include "mcp/offer.h"
 #include "mcp/outputs.h"
+#include "mcp/reporter.h"
 #include "mcp/rlm_texts.h"
 #include "mcp/sessions.h"
 #include "mcp/texts.h"
@@ -16,6 +17,7 @@ namespace caisson::mcp {
 struct RlmPlaces {
   std::string project;  // relative paths start here
   std::string home;     // of "~"
+  Reach reach = {};     // of the code, for the instructions
 };
 
 class RlmOffer : public Offer {
@@ -24,10 +26,13 @@ class RlmOffer : public Offer {
   using Settle = std::function<void(Client&)>;
 
   RlmOffer(Sessions& sessions, RlmPlaces places, Settle settle)
-      : sessions_(sessions), places_(std::move(places)), settle_(std::move(settle)) {}
+      : sessions_(sessions),
+        places_(std::move(places)),
+        settle_(std::move(settle)),
+        instructions_(instructions_for(places_.reach)) {}
 
   json::object info() const override;
-  std::string_view instructions() const override { return kInstructions; }
+  std::string_view instructions() const override { return instructions_; }
   json::object capabilities(Era era) const override;
   json::array tools() const override;
   json::array resources(const Call& call) const override;
@@ -47,13 +52,20 @@ class RlmOffer : public Offer {
     bool fresh = false;  // named by us just now
     std::shared_ptr<Seat> seat;
     std::shared_ptr<session::Session> session;
+    std::shared_ptr<Reporter> reporter;
+    std::chrono::milliseconds waited{0};  // for its turn
     std::string text(std::string_view key) const;
+    std::chrono::milliseconds timeout() const;
   };
   using Handler = Task<json::object> (RlmOffer::*)(Use&);
   static const Handler kHandlers[kToolCount];
 
   Task<json::object> use(Call& call, size_t number, json::object arguments);
   Task<json::object> handle(size_t number, Use& use);
+  static void make_way(Seat& seat);
+  static Task<Turn> take_turn(Use& use);
+  static json::object without_turn(const Use& use, Turn turn);
+  void explain(const Use& use, session::CallAnswer& answer) const;
   std::optional<std::string> choose_session(Use& use, size_t number);
   Task<json::object> exec(Use& use);
   Task<json::object> load(Use& use);
@@ -66,6 +78,7 @@ class RlmOffer : public Offer {
   Task<json::object> branch(Use& use);
 
   std::string absolute(std::string path) const;
+  std::vector<std::string> completions(const Call& call, std::string_view argument) const;
   json::object present(Use& use, Shown shown);
   void add_images(Use& use, std::vector<Image> images, json::array& content);
   json::object link(const Use& use, const std::string& uri, std::string_view mime,
@@ -74,6 +87,7 @@ class RlmOffer : public Offer {
   Sessions& sessions_;
   RlmPlaces places_;
   Settle settle_;
+  std::string instructions_;
   Outputs outputs_;
 };
 

@@ -2,10 +2,13 @@
 
 namespace caisson::mcp {
 
-constexpr std::string_view kInstructions =
+namespace {
+
+constexpr std::string_view kWhatItIs =
     "A persistent, sandboxed Python session: variables, imports and functions live from call to "
-    "call. The code has no network, no API keys and none of the host's files except what you "
-    "load.\n"
+    "call. ";
+
+constexpr std::string_view kRules =
     "\n"
     "When to use what:\n"
     "- A file of more than 200 lines, or any large text: rlm_load it into a variable and look at "
@@ -24,7 +27,22 @@ constexpr std::string_view kInstructions =
     "- rlm_vars lists what there is, rlm_get fetches one value, rlm_reset starts over.\n"
     "- Before something risky: rlm_checkpoint, and rlm_restore to go back. rlm_branch makes a copy "
     "of a session under another name.\n"
-    "- `session` names a separate session; without it all calls share one.\n";
+    "- `session` names a separate session; without it all calls share one. Calls to one session "
+    "wait for each other.\n";
+
+}  // namespace
+
+std::string instructions_for(Reach reach) {
+  std::string text(kWhatItIs);
+  text += reach.hosts ? "The code reaches the hosts that the policy allows, and no others"
+                      : "The code has no network";
+  text += reach.folders
+              ? "; it has no API keys, and of the host's files the folders that the policy "
+                "names and what you load.\n"
+              : ", no API keys and none of the host's files except what you load.\n";
+  text += kRules;
+  return text;
+}
 
 constexpr std::string_view kRecipe =
     "Answer by exploring with code instead of by reading everything.\n"
@@ -42,7 +60,8 @@ constexpr Argument kSessionArgument = {
 
 constexpr Argument kExecArguments[] = {
     {"code", ArgumentKind::kText, true, "Python source. Top-level await and %magics work."},
-    {"timeout", ArgumentKind::kSeconds, false, "Seconds until the code is stopped.", "30"},
+    {"timeout", ArgumentKind::kSeconds, false,
+     "Seconds until the code is stopped, counted from the call's arrival.", "30"},
     kSessionArgument};
 constexpr Argument kLoadArguments[] = {
     {"path", ArgumentKind::kText, true,
@@ -62,6 +81,8 @@ constexpr Argument kVarsArguments[] = {kSessionArgument};
 constexpr Argument kSubAgentArguments[] = {
     {"signature", ArgumentKind::kText, true, "Such as \"question -> answer\"."},
     {"inputs", ArgumentKind::kObject, true, "A value for each input of the signature."},
+    {"max_iterations", ArgumentKind::kCount, false, "Turns of the sub-agent.", "10"},
+    {"max_llm_calls", ArgumentKind::kCount, false, "Calls of the model, in all.", "30"},
     kSessionArgument};
 constexpr Argument kCheckpointArguments[] = {
     {"name", ArgumentKind::kName, true, "What to call it."}, kSessionArgument};
@@ -85,9 +106,9 @@ constexpr ToolText kTools[kToolCount] = {
      true},
     {"rlm_load",
      "Load a file",
-     "Read a file of the host into a variable of the sandbox without showing it. Credential "
-     "folders "
-     "such as ~/.ssh, ~/.aws, ~/.config/gcloud and ~/.gnupg are refused.",
+     "Read a file, a folder or a glob of the host into a variable of the sandbox without showing "
+     "it. Credentials (~/.ssh, ~/.aws, ~/.netrc, ~/.docker/config.json and the like) and what the "
+     "policy hides are refused.",
      kLoadArguments,
      {.idempotent = true},
      true},
@@ -96,7 +117,7 @@ constexpr ToolText kTools[kToolCount] = {
      "Retrieve a variable of the sandbox as JSON, or as its repr. With `query`, evaluates that "
      "Python expression instead.",
      kGetArguments,
-     {.read_only = true, .idempotent = true}},
+     {}},  // `query` is code, and may change what it likes
     {"rlm_vars",
      "List variables",
      "List the variables of the sandbox with their types and short summaries.",
@@ -109,7 +130,7 @@ constexpr ToolText kTools[kToolCount] = {
      {}},
     {"rlm_reset",
      "Start over",
-     "Clear all state of the sandbox: variables, imports, history.",
+     "Clear all state of the sandbox: variables, imports, history. A call that runs is stopped.",
      kVarsArguments,
      {.destructive = true, .idempotent = true}},
     {"rlm_checkpoint",

@@ -2,14 +2,21 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "mcp/tool_table.h"
 
 namespace caisson::mcp {
 
+// What a policy lets the code of a session reach.
+struct Reach {
+  bool hosts = false;    // some of the network
+  bool folders = false;  // some of the host's files
+};
+
 // The routing rules; clients show a model at most 2 KB of them.
-extern const std::string_view kInstructions;
+std::string instructions_for(Reach reach);
 // The recipe of the prompt "explore".
 extern const std::string_view kRecipe;
 

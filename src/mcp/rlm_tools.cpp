@@ -1,6 +1,9 @@
 // What each tool does.
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/random.h>
+
+#include <set>
 
 #include "base/scope_exit.h"
 #include "base/text.h"
@@ -10,63 +13,40 @@ namespace caisson::mcp {
 
 namespace {
 
-using Clock = http::Clock;
+using std::chrono::milliseconds;
 
 constexpr std::string_view kDefaultSession = "main";
 constexpr uint64_t kMaxFetched = 4 << 20;  // bytes of one value
-constexpr size_t kMaxTail = 2000;          // bytes of partial output in one message
-constexpr auto kProgressEvery = std::chrono::milliseconds(100);
-constexpr auto kAliveEvery = std::chrono::seconds(5);
-
-// Partial output of a call that runs, told at a bounded rate; and a sign of life when there is
-// none, for clients that give up on silence.
-class Reporter : public std::enable_shared_from_this<Reporter> {
- public:
-  explicit Reporter(Call& call) : call_(&call), timer_(call.loop().get_executor()) {}
-
-  void output(std::string_view bytes) {
-    if (!call_ || !call_->wants_progress()) return;
-    tail_ += bytes;
-    if (tail_.size() > kMaxTail) tail_.erase(0, tail_.size() - kMaxTail);
-    if (Clock::now() - last_ >= kProgressEvery) tell();
-  }
-
-  void keep_alive() {
-    if (!call_ || !call_->wants_progress()) return;
-    timer_.expires_after(kAliveEvery);
-    timer_.async_wait([self = shared_from_this()](boost::system::error_code stopped) {
-      if (stopped || !self->call_) return;
-      self->tell();
-      self->keep_alive();
-    });
-  }
-
-  void end() {
-    call_ = nullptr;
-    timer_.cancel();
-  }
-
- private:
-  void tell() {
-    last_ = Clock::now();
-    double seconds = std::chrono::duration<double>(last_ - start_).count();
-    std::string text =
-        tail_.empty() ? fmt::format("running for {:.0f} s", seconds) : clean_utf8(tail_);
-    tail_.clear();
-    call_->progress(seconds, std::nullopt, text);
-  }
-
-  Call* call_;  // null when the call is over
-  http::Timer timer_;
-  std::string tail_;
-  Clock::time_point start_ = Clock::now(), last_ = start_;
-};
+constexpr size_t kMaxRefusals = 3;         // that one result tells
 
 // Nobody guesses it: over HTTP it is all that keeps two clients apart.
 std::string random_name() {
   unsigned char bytes[16];
   if (::getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
   return "s-" + hex(bytes);
+}
+
+// One line for each of a few: the names in it are the cell's choice, and it may try thousands.
+void add_refusals(std::string& text, const std::vector<session::Refusal>& refusals) {
+  std::set<std::string_view> told;
+  for (const session::Refusal& one : refusals) {
+    if (!told.insert(one.resource).second || told.size() > kMaxRefusals) continue;
+    text += fmt::format("\n[denied] {}: {}{}{}", one.resource, one.reason,
+                        one.how_to_allow.empty() ? "" : "; to allow it: ", one.how_to_allow);
+  }
+  if (told.size() > kMaxRefusals)
+    text += fmt::format("\n[denied] … and {} more", told.size() - kMaxRefusals);
+}
+
+// The policy's word comes behind the session's own, and wins.
+std::string memory_limit(const session::SessionSpec& spec) {
+  std::string limit = fmt::format("{} MiB", spec.memory_bytes >> 20);
+  const std::vector<std::string>& words = spec.policy_words;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with("--memory=")) limit = words[i].substr(9);
+    if (words[i] == "--memory" && i + 1 < words.size()) limit = words[i + 1];
+  }
+  return limit;
 }
 
 }  // namespace
@@ -102,8 +82,8 @@ std::optional<std::string> RlmOffer::choose_session(Use& use, size_t number) {
   if (!use.name.empty()) {
     if (sessions_.has(client.scope, use.name)) return std::nullopt;
     return fmt::format(
-        "Error: there is no session \"{}\". Leave `session` out of rlm_exec or "
-        "rlm_load to start one; the result says its name.",
+        "Error: there is no session \"{}\": it never was, or it made room for others. Leave "
+        "`session` out of rlm_exec or rlm_load to start one; the result says its name.",
         use.name);
   }
   if (number != kExec && number != kLoad)
@@ -122,41 +102,95 @@ Task<json::object> RlmOffer::handle(size_t number, Use& use) {
 Task<json::object> RlmOffer::use(Call& call, size_t number, json::object arguments) {
   if (auto wrong = check_arguments(kTools[number], arguments))
     co_return error_result("Error: " + *wrong);
-  Use use{call, std::move(arguments), {}, false, {}, {}};
+  Use use{call, std::move(arguments), {}, false, {}, {}, std::make_shared<Reporter>(call)};
+  ScopeExit silence([&use] { use.reporter->end(); });
   if (number == kSubAgent) co_return co_await sub_agent(use);
   if (call.client().scope.empty()) settle_(call.client());
   if (auto wrong = choose_session(use, number)) co_return error_result(std::move(*wrong));
-  auto seat = sessions_.seat(call.client().scope, use.name);
+  auto seat = sessions_.seat(call.client().scope, use.name, use.fresh);
   if (!seat) co_return error_result(error_line(seat.error()));
   use.seat = *seat;
-  bool entered = co_await use.seat->turns.enter(call);
-  if (!entered) co_return json::object{};
+  if (number == kReset) make_way(*use.seat);
+  Turn turn = co_await take_turn(use);
+  if (turn != Turn::kMine) co_return without_turn(use, turn);
   ScopeExit leave([&use] { use.seat->turns.leave(); });
   auto session = co_await sessions_.session_of(*use.seat);
   if (!session) co_return error_result(error_line(session.error()));
   use.session = *session;
   call.on_cancel([session = use.session] { session->interrupt(); });
+  use.reporter->run();
   json::object result = co_await handle(number, use);
   call.on_cancel(nullptr);
   co_return result;
 }
 
+// What runs is stopped, as if it had been cancelled, and what waits was meant for a state that is
+// going: a session that is stuck must have a way out that doesn't wait for it.
+void RlmOffer::make_way(Seat& seat) {
+  seat.turns.send_away();
+  if (seat.turns.idle() || !seat.session) return;
+  seat.reset_came = true;
+  seat.session->interrupt();
+}
+
+Task<Turn> RlmOffer::take_turn(Use& use) {
+  if (!use.seat->turns.idle()) use.reporter->wait();
+  Turn turn = co_await use.seat->turns.enter(use.call, http::Clock::now() + use.timeout());
+  if (turn == Turn::kMine) use.seat->reset_came = false;
+  use.waited = std::chrono::duration_cast<milliseconds>(use.reporter->age());
+  co_return turn;
+}
+
+json::object RlmOffer::without_turn(const Use& use, Turn turn) {
+  if (turn == Turn::kCancelled) return {};
+  if (turn == Turn::kSentAway)
+    return error_result(
+        "Error: the session was reset before this call's turn came: it has not run. Call again, if "
+        "it is still meant.");
+  return error_result(fmt::format(
+      "Error: the session is busy: an earlier call has run for {:.0f} s, and this one has waited "
+      "for {:.1f} s without running. Use another `session`, call again with a longer `timeout`, or "
+      "stop the earlier call by rlm_reset.",
+      use.seat->turns.seconds(), static_cast<double>(use.waited.count()) / 1000));
+}
+
+// Of the whole call, waiting included.
+milliseconds RlmOffer::Use::timeout() const {
+  const json::value* seconds = arguments.if_contains("timeout");
+  if (!seconds || !seconds->is_number()) return session::SessionSpec().call_timeout;
+  return milliseconds(static_cast<int64_t>(seconds->to_number<double>() * 1000 + 0.999));
+}
+
 Task<json::object> RlmOffer::exec(Use& use) {
   session::ExecRequest request;
   request.code = use.text("code");
-  if (const json::value* seconds = use.arguments.if_contains("timeout");
-      seconds && seconds->is_number())
-    request.timeout = std::chrono::milliseconds(
-        static_cast<int64_t>(seconds->to_number<double>() * 1000 + 0.999));
-  auto reporter = std::make_shared<Reporter>(use.call);
-  request.on_output = [reporter](session::OutputStream, std::string_view bytes) {
+  request.timeout = std::max(use.timeout() - use.waited, milliseconds(1));
+  request.on_output = [reporter = use.reporter](session::OutputStream, std::string_view bytes) {
     reporter->output(bytes);
   };
-  reporter->keep_alive();
   Result<session::CallAnswer> answer = co_await use.session->exec(std::move(request));
-  reporter->end();
+  use.reporter->end();
   if (!answer) co_return error_result(error_line(answer.error()));
-  co_return present(use, show_exec(*answer));
+  explain(use, *answer);
+  Shown shown = show_exec(*answer);
+  add_refusals(shown.text, use.session->take_refusals());
+  co_return present(use, std::move(shown));
+}
+
+// What the session itself can't know of how a call ended.
+void RlmOffer::explain(const Use& use, session::CallAnswer& answer) const {
+  if (answer.status != "ok" && use.seat->reset_came) answer.notes.push_back("rlm_reset stopped it");
+  if (answer.status == "timeout" && use.waited >= std::chrono::seconds(1))
+    answer.notes.push_back(fmt::format("of its time it had waited {:.1f} s for an earlier call",
+                                       static_cast<double>(use.waited.count()) / 1000));
+  const json::value* signal = answer.ended.if_contains("signal");
+  const json::value* stopped = answer.ended.if_contains("stopped");
+  bool killed = signal && signal->is_int64() && signal->get_int64() == SIGKILL;
+  if (killed && (!stopped || !stopped->is_string() || stopped->get_string().empty()))
+    answer.notes.push_back(fmt::format(
+        "the kernel ends a process so that needs more memory than there may be: the limit of a "
+        "session is {}",
+        memory_limit(sessions_.base())));
 }
 
 std::string RlmOffer::absolute(std::string path) const {

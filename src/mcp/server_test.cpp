@@ -128,6 +128,51 @@ TEST_F(ServerTest, CancellingAWaitingCallLeavesTheRunningOneAlone) {
   EXPECT_EQ(host->sessions["scope.main"]->codes, (std::vector<std::string>{"wait", "third"}));
 }
 
+TEST_F(ServerTest, AResetStopsTheRunningCallAndSendsAwayThoseThatWait) {
+  call(1, "rlm_exec", {{"code", "wait"}});
+  call(2, "rlm_exec", {{"code", "never"}});
+  call(3, "rlm_reset", {});
+  EXPECT_EQ(text(3), "Sandbox reset.");
+  EXPECT_NE(text(1).find("rlm_reset stopped it"), std::string::npos);
+  EXPECT_NE(text(2).find("was reset"), std::string::npos);
+  EXPECT_EQ(host->sessions["scope.main"]->codes, std::vector<std::string>{"wait"});
+  call(4, "rlm_exec", {{"code", "after"}});
+  EXPECT_EQ(text(4), "after");
+}
+
+TEST_F(ServerTest, ACallWaitsNoLongerThanItsTimeout) {
+  call(1, "rlm_exec", {{"code", "wait"}});
+  call(2, "rlm_exec", {{"code", "never"}, {"timeout", 0.001}});
+  while (answer(2).is_null()) loop.run_one();
+  EXPECT_NE(text(2).find("the session is busy"), std::string::npos);
+  EXPECT_TRUE(answer(1).is_null());
+  host->sessions["scope.main"]->interrupt();
+  settle();
+  EXPECT_EQ(host->sessions["scope.main"]->codes, std::vector<std::string>{"wait"});
+}
+
+TEST_F(ServerTest, NamesThatWereMadeUpMakeRoomAndTheOldestThatNobodyUsedGoesFirst) {
+  client->has_default_session = false;
+  client->scope = "http";
+  auto name_in = [this](int id) {
+    std::string said = text(id);
+    said = said.substr(said.find("[session] ") + 10);
+    return said.substr(0, said.find(':'));
+  };
+  call(1, "rlm_exec", {{"code", "1"}});
+  std::string used = name_in(1);
+  call(2, "rlm_exec", {{"code", "1"}, {"session", used}});
+  int most = static_cast<int>(Sessions::kMaxSessions);
+  for (int id = 3; id < 3 + 2 * most; ++id) {
+    call(id, "rlm_exec", {{"code", "1"}});
+    EXPECT_FALSE(answer(id).at("result").as_object().contains("isError")) << id;
+  }
+  EXPECT_TRUE(sessions.has("http", used));
+  EXPECT_FALSE(sessions.has("http", name_in(3)));
+  EXPECT_TRUE(sessions.has("http", name_in(2 + 2 * most)));
+  EXPECT_EQ(sessions.names("http").size(), Sessions::kMaxSessions);
+}
+
 TEST_F(ServerTest, AClientThatGoesStopsEverythingOfItsOwn) {
   call(1, "rlm_exec", {{"code", "wait"}});
   call(2, "rlm_exec", {{"code", "wait"}, {"session", "b"}});

@@ -21,36 +21,6 @@ std::string start_notice(const session::SessionInfo& info) {
 
 }  // namespace
 
-Task<bool> Turns::enter(Call& call) {
-  if (call.cancelled()) co_return false;
-  if (!busy_) {
-    busy_ = true;
-    co_return true;
-  }
-  auto waiter = std::make_shared<Waiter>(loop_);
-  waiting_.push_back(waiter);
-  call.on_cancel([waiter] { waiter->bell.ring(); });
-  while (!waiter->granted && !call.cancelled()) co_await waiter->bell.wait();
-  call.on_cancel(nullptr);
-  if (!call.cancelled()) co_return true;
-  if (waiter->granted)
-    leave();
-  else
-    std::erase(waiting_, waiter);
-  co_return false;
-}
-
-void Turns::leave() {
-  if (waiting_.empty()) {
-    busy_ = false;
-    return;
-  }
-  std::shared_ptr<Waiter> next = waiting_.front();
-  waiting_.pop_front();
-  next->granted = true;
-  next->bell.ring();
-}
-
 std::string Sessions::full_name(std::string_view scope, std::string_view name) {
   return fmt::format("{}.{}", scope, name);
 }
@@ -64,17 +34,31 @@ bool Sessions::has(std::string_view scope, std::string_view name) const {
   return seats_.contains(full_name(scope, name));
 }
 
-Result<std::shared_ptr<Seat>> Sessions::seat(std::string_view scope, std::string_view name) {
+Error Sessions::no_room(std::string_view scope, bool made_up) const {
+  std::string yours;
+  // Where names are all that keeps clients apart, nobody is told those of others.
+  if (!made_up)
+    for (const std::string& one : names(scope)) yours += (yours.empty() ? "" : ", ") + one;
+  return Error::plain(fmt::format("{} sessions are open already", seats_.size()),
+                      yours.empty() ? "try again when calls that run have ended"
+                                    : fmt::format("rlm_reset with `session` ends one that is no "
+                                                  "longer needed; these are open: {}",
+                                                  yours));
+}
+
+Result<std::shared_ptr<Seat>> Sessions::seat(std::string_view scope, std::string_view name,
+                                             bool made_up) {
   std::string full = full_name(scope, name);
   if (auto found = seats_.find(full); found != seats_.end()) {
     found->second->last = http::Clock::now();
+    ++found->second->uses;
     return found->second;
   }
   if (seats_.size() >= kMaxSessions) make_room();
-  if (seats_.size() >= kMaxSessions)
-    return Error::plain(fmt::format("{} sessions are open already", seats_.size()),
-                        "rlm_reset ends a named session that is no longer needed");
-  return seats_[full] = std::make_shared<Seat>(loop_, full);
+  if (seats_.size() >= kMaxSessions) return no_room(scope, made_up);
+  auto seat = std::make_shared<Seat>(loop_, full);
+  seat->made_up = made_up;
+  return seats_[full] = seat;
 }
 
 Task<Result<std::shared_ptr<session::Session>>> Sessions::session_of(Seat& seat) {
@@ -92,7 +76,11 @@ Task<Result<std::shared_ptr<session::Session>>> Sessions::session_of(Seat& seat)
   Result<std::shared_ptr<session::Session>> made = co_await (*host)->create(std::move(spec));
   if (made) {
     seat.session = *made;
-    seat.notice = start_notice(seat.session->info());
+    session::SessionInfo info = seat.session->info();
+    seat.notice = start_notice(info);
+    // A module that isn't there is no news to a model, but a mistake in the words of a person.
+    for (const std::string& note : info.notes)
+      if (say_ && note.starts_with("could not be loaded ahead")) std::exchange(say_, nullptr)(note);
   }
   co_return made;
 }
@@ -123,7 +111,8 @@ Task<Result<void>> Sessions::forget(Seat& seat) {
   std::string name = seat.name;
   seat.session.reset();
   Result<void> ended = co_await host_->end(name, false);
-  seats_.erase(name);
+  // Who came meanwhile goes on in this place: another of the same name would end his session.
+  if (!seat.turns.has_line()) seats_.erase(name);
   co_return ended;
 }
 
@@ -148,6 +137,21 @@ void Sessions::make_room() {
   for (const auto& [name, seat] : seats_)
     if (seat->turns.idle() && seat->last < before) old.push_back(name);
   for (const std::string& name : old) give_up(name, base_.take_up_snapshot);
+  if (old.empty()) drop_made_up();
+}
+
+// The one without a call for longest; before all those that somebody has come back to, those that
+// nobody has: a client that never passes `session` costs the others nothing.
+void Sessions::drop_made_up() {
+  const Seat* oldest = nullptr;
+  auto goes_first = [](const Seat& one, const Seat& other) {
+    bool one_back = one.uses > 0, other_back = other.uses > 0;
+    return one_back != other_back ? other_back : one.last < other.last;
+  };
+  for (const auto& [name, seat] : seats_)
+    if (seat->made_up && seat->turns.idle() && (!oldest || goes_first(*seat, *oldest)))
+      oldest = seat.get();
+  if (oldest) give_up(std::string(oldest->name), false);
 }
 
 std::vector<std::string> Sessions::names(std::string_view scope) const {

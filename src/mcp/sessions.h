@@ -2,37 +2,15 @@
 // at a time in each.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
-#include "http/stream.h"
-#include "mcp/call.h"
+#include "mcp/turns.h"
 #include "session/session_host.h"
 
 namespace caisson::mcp {
-
-// Calls that want the same session stand in line here and not inside it: one that is cancelled
-// while it waits leaves the line, where interrupting the session would stop somebody else's call.
-class Turns {
- public:
-  explicit Turns(Loop& loop) : loop_(loop) {}
-  Task<bool> enter(Call& call);  // false: the call was cancelled
-  void leave();
-  bool idle() const { return !busy_; }
-
- private:
-  struct Waiter {
-    explicit Waiter(Loop& loop) : bell(loop) {}
-    http::Bell bell;
-    bool granted = false;
-  };
-  Loop& loop_;
-  bool busy_ = false;
-  std::deque<std::shared_ptr<Waiter>> waiting_;
-};
 
 struct Seat {
   Seat(Loop& loop, std::string name) : turns(loop), name(std::move(name)) {}
@@ -41,6 +19,10 @@ struct Seat {
   std::string notice;  // about its start, told with the next result
   std::shared_ptr<session::Session> session;
   http::Clock::time_point last = http::Clock::now();  // use
+  // Named by us, because its client named none. Who never comes back to it doesn't say so.
+  bool made_up = false;
+  uint64_t uses = 0;
+  bool reset_came = false;  // while a call ran, which is being stopped for it
 };
 
 class Sessions {
@@ -52,8 +34,10 @@ class Sessions {
   Sessions(Loop& loop, MakeHost make, session::SessionSpec base)
       : loop_(loop), make_(std::move(make)), base_(std::move(base)) {}
 
-  // Its place in line; the session itself is made by the first that needs it.
-  Result<std::shared_ptr<Seat>> seat(std::string_view scope, std::string_view name);
+  // Its place in line; the session itself is made by the first that needs it. `made_up`: the name
+  // is one that nobody guesses, and no error tells such names.
+  Result<std::shared_ptr<Seat>> seat(std::string_view scope, std::string_view name,
+                                     bool made_up = false);
   bool has(std::string_view scope, std::string_view name) const;
   // For who has the turn.
   Task<Result<std::shared_ptr<session::Session>>> session_of(Seat& seat);
@@ -66,6 +50,10 @@ class Sessions {
   // New sessions take up what an earlier server saved of theirs.
   void keep_state() { base_.take_up_snapshot = true; }
   std::vector<std::string> names(std::string_view scope) const;
+  // `say` hears, once, what whoever started the server should know.
+  void tell_person(std::function<void(const std::string&)> say) { say_ = std::move(say); }
+  // What every session is made of.
+  const session::SessionSpec& base() const { return base_; }
 
   // The end: what can be saved is saved within the time given, if it can be taken up again; then
   // everything is killed.
@@ -74,6 +62,8 @@ class Sessions {
  private:
   Result<session::SessionHost*> host();
   void make_room();
+  void drop_made_up();
+  Error no_room(std::string_view scope, bool made_up) const;
   void give_up(const std::string& name, bool save_first);
   static std::string full_name(std::string_view scope, std::string_view name);
   Task<> save_all(std::chrono::milliseconds time);
@@ -81,6 +71,7 @@ class Sessions {
   Loop& loop_;
   MakeHost make_;
   session::SessionSpec base_;
+  std::function<void(const std::string&)> say_;
   std::unique_ptr<session::SessionHost> host_;
   std::map<std::string, std::shared_ptr<Seat>> seats_;  // by full name
 };

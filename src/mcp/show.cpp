@@ -91,9 +91,6 @@ void add_notes(Shown& shown, const session::CallAnswer& answer) {
   if (const json::value* notes = at(answer.result, "notes"); notes && notes->is_array())
     for (const json::value& note : notes->get_array())
       if (note.is_string()) add_line(shown.text, "[note] " + clean_utf8(note.get_string()));
-  if (uint64_t cut = answer.output_cut + answer.errors_cut; cut > 0)
-    add_line(shown.text,
-             fmt::format("[note] {} bytes of output beyond the limit were dropped", cut));
 }
 
 // Of a call that gave no value.
@@ -183,8 +180,14 @@ Shown show_load(const session::CallAnswer& answer, std::string_view path,
   for (Measure one :
        {Measure{"files", "files"}, Measure{"chars", "chars"}, Measure{"rows", "rows"},
         Measure{"pages", "pages"}, Measure{"cells", "cells"}, Measure{"bytes", "bytes"}})
-    if (size.empty() && at(facts, one.key))
-      size = fmt::format("{} {}", number_at(facts, one.key), one.unit);
+    if (at(facts, one.key) &&
+        (size.empty() || size.ends_with(" file") || size.ends_with(" files"))) {
+      uint64_t count = number_at(facts, one.key);
+      if (count == 1 && one.key == "files")
+        size = "1 file";
+      else
+        size += fmt::format("{}{} {}", size.empty() ? "" : ", ", count, one.unit);
+    }
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   std::string_view base = path.substr(path.rfind('/') + 1);
   Shown shown;

@@ -133,12 +133,7 @@ Task<> Pipe::read_all(Server& server, std::shared_ptr<Client> client) {
     if (error) break;
     framer.feed(std::string_view(buffer.data(), got));
     while (std::optional<LineFramer::Line> line = framer.next()) {
-      Frame frame;
-      if (line->too_long)
-        frame.parts.push_back(
-            Fault{nullptr, {Code::kInvalidRequest, "a message has at most 8 MiB", nullptr}});
-      else
-        frame = parse_frame(line->text);
+      Frame frame = line->too_long ? too_long_frame(std::move(line->id)) : parse_frame(line->text);
       server.receive(client, std::move(frame), shared_from_this());
     }
   }

@@ -101,5 +101,25 @@ TEST(SessionNames, AreShortAndPlain) {
   EXPECT_FALSE(is_session_name(std::string(kMaxSessionName + 1, 'a')));
 }
 
+TEST(Texts, OutputBeyondTheLimitIsToldOnce) {
+  session::CallAnswer answer;
+  answer.status = "ok";
+  answer.output = "x";
+  answer.output_cut = 5;
+  answer.notes = {"5 bytes of output beyond the limit were cut"};
+  EXPECT_EQ(show_exec(answer).text, "x\n[note] 5 bytes of output beyond the limit were cut");
+}
+
+TEST(Texts, ManyFilesAreToldInSum) {
+  session::CallAnswer answer;
+  answer.status = "ok";
+  answer.result = {{"files", 2}, {"chars", 107}, {"bytes", 110}};
+  EXPECT_EQ(show_load(answer, "/a/many/", "d").text, "Loaded many into `d` (2 files, 107 chars)");
+  answer.result = {{"files", 1}, {"rows", 3}};
+  EXPECT_EQ(show_load(answer, "x*", "d").text, "Loaded x* into `d` (1 file, 3 rows)");
+  answer.result = {{"chars", 80}, {"bytes", 80}};
+  EXPECT_EQ(show_load(answer, "x", "d").text, "Loaded x into `d` (80 chars)");
+}
+
 }  // namespace
 }  // namespace caisson::mcp

@@ -24,6 +24,9 @@ json::object schema_of(const Argument& argument) {
     case ArgumentKind::kSeconds:
       schema = {{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", kMaxSeconds}};
       break;
+    case ArgumentKind::kCount:
+      schema = {{"type", "integer"}, {"minimum", 1}, {"maximum", kMaxCount}};
+      break;
     case ArgumentKind::kObject:
       schema["type"] = "object";
       break;
@@ -65,6 +68,11 @@ std::string should_be(const Argument& argument, const json::value& value) {
       return seconds > 0 && seconds <= kMaxSeconds
                  ? ""
                  : "a number of seconds above 0 and at most 86400";
+    }
+    case ArgumentKind::kCount: {
+      boost::system::error_code error;
+      int64_t count = value.is_number() ? value.to_number<int64_t>(error) : 0;
+      return !error && count >= 1 && count <= kMaxCount ? "" : "a whole number from 1 to 1000";
     }
     case ArgumentKind::kObject:
       return value.is_object() ? "" : "an object";

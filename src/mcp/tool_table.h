@@ -11,7 +11,7 @@
 
 namespace caisson::mcp {
 
-enum class ArgumentKind { kText, kName, kSession, kSeconds, kObject, kChoice };
+enum class ArgumentKind { kText, kName, kSession, kSeconds, kCount, kObject, kChoice };
 
 struct Argument {
   std::string_view name;
@@ -35,6 +35,7 @@ struct ToolText {
 };
 
 inline constexpr double kMaxSeconds = 24 * 3600;
+inline constexpr int64_t kMaxCount = 1000;
 inline constexpr size_t kMaxSessionName = 40;
 
 bool is_session_name(std::string_view name);

@@ -88,6 +88,7 @@ class LocalMaker final : public CellMaker {
   Result<ForkPlace> make_fork_now(const ForkLimits&, const std::string& zygote);
 
   const Result<StateFolders>& folders() const { return folders_; }
+  Trash& trash() { return *trash_; }
 
  private:
   struct ZygoteFolder {
@@ -101,6 +102,7 @@ class LocalMaker final : public CellMaker {
   Result<UniqueFd> new_workspace(const SessionSpec&);
   Result<ZygoteFolder> zygote_folder(const std::string& key);
   FileIdentity workspace_identity(const std::string& path) const;
+  WrittenPlaces written_places(const std::string& workspace, FileIdentity found) const;
 
   Loop& loop_;
   SessionHostOptions options_;

@@ -10,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
 #include "base/text.h"
+#include "session/frames.h"
 #include "sys/kernel_numbers.h"
 
 namespace caisson::session {
@@ -69,37 +71,59 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
-std::vector<std::string> whole_command(const CellStart& start) {
-  std::vector<std::string> words{"caisson", "exec", "--die-with", fmt::format("{}", ::getpid()),
-                                 "--survive-oom"};
-  for (size_t i = 0; i < start.descriptors.size(); ++i) {
-    words.push_back("--pass-fd");
-    words.push_back(fmt::format("{}", 3 + i));
+// Each with a NUL behind it, in memory that only the two of us have.
+Result<UniqueFd> hidden_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (word.find('\0') != std::string::npos) return Error::plain("a policy with a NUL in a word");
+    text += word;
+    text += '\0';
   }
+  return sealed_memfd("caisson-words", text);
+}
+
+// The descriptors of a `caisson exec`, which it has as 0, 1, 2, …, and what it is told of them.
+struct ExecCommand {
+  std::vector<std::string> words;
+  std::vector<UniqueFd> descriptors;
+};
+
+Result<ExecCommand> whole_command(CellStart& start, int errors, int refusals) {
+  UniqueFd null{::open("/dev/null", O_RDWR | O_CLOEXEC)};
+  if (!null) return Error::system("open /dev/null");
+  ExecCommand all{{"caisson", "exec", "--die-with", fmt::format("{}", ::getpid()), "--survive-oom"},
+                  {}};
+  for (int fd : {null.get(), null.get(), errors}) all.descriptors.push_back(TRY(moved_up(fd)));
+  auto hand = [&](int fd, const char* option, std::string_view before = {}) -> Result<void> {
+    all.words.insert(all.words.end(),
+                     {option, fmt::format("{}{}", before, all.descriptors.size())});
+    all.descriptors.push_back(TRY(moved_up(fd)));
+    return {};
+  };
+  for (const UniqueFd& fd : start.descriptors) TRY(hand(fd.get(), "--pass-fd"));
   // Behind those of the program, who doesn't get this one.
-  size_t next = 3 + start.descriptors.size();
-  words.insert(words.end(), {"--denials-fd", fmt::format("{}", next)});
+  TRY(hand(refusals, "--denials-fd"));
   for (const MountedFolder& one : start.mounted)
-    words.insert(words.end(), {"--mount-is", fmt::format("{}:{}", one.target, ++next)});
-  words.insert(words.end(), start.words.begin(), start.words.end());
-  return words;
+    TRY(hand(one.folder.get(), "--mount-is", one.target + ":"));
+  all.words.insert(all.words.end(), start.words.begin(), start.words.end());
+  if (!control_enabled("session-private-words"))
+    all.words.insert(all.words.end(), start.private_words.begin(), start.private_words.end());
+  else if (!start.private_words.empty())
+    TRY(hand(TRY(hidden_words(start.private_words)).get(), "--args-fd"));
+  all.words.push_back("--");
+  all.words.insert(all.words.end(), start.command.begin(), start.command.end());
+  return all;
 }
 
 Result<pid_t> spawn(CellStart& start, int errors, int refusals) {
-  UniqueFd null{::open("/dev/null", O_RDWR | O_CLOEXEC)};
-  if (!null) return Error::system("open /dev/null");
+  ExecCommand command = TRY(whole_command(start, errors, refusals));
   SpawnActions how;
-  std::vector<UniqueFd> held;
-  for (int fd : {null.get(), null.get(), errors}) held.push_back(TRY(moved_up(fd)));
-  for (const UniqueFd& fd : start.descriptors) held.push_back(TRY(moved_up(fd.get())));
-  held.push_back(TRY(moved_up(refusals)));
-  for (const MountedFolder& one : start.mounted) held.push_back(TRY(moved_up(one.folder.get())));
+  const std::vector<UniqueFd>& held = command.descriptors;
   for (size_t i = 0; i < held.size(); ++i) how.put(held[i].get(), static_cast<int>(i));
   how.close_from(static_cast<int>(held.size()));
   how.go_to_root();
   how.set_signals();
-  std::vector<std::string> words = whole_command(start);
-  std::vector<char*> argv = pointers(words), environment = pointers(start.environment);
+  std::vector<char*> argv = pointers(command.words), environment = pointers(start.environment);
   char** env = start.environment.empty() ? environ : environment.data();
   pid_t pid = -1;
   int failed =

@@ -39,8 +39,10 @@ struct MountedFolder {
 };
 
 struct CellStart {
-  std::string caisson;                   // the program
-  std::vector<std::string> words;        // after `exec`, up to and with the command
+  std::string caisson;                     // the program
+  std::vector<std::string> words;          // options of `exec`, for all to see (proc(5), cmdline)
+  std::vector<std::string> private_words;  // more of them, which win
+  std::vector<std::string> command;
   std::vector<std::string> environment;  // of caisson itself; empty: ours
   std::vector<UniqueFd> descriptors;     // the command's 3, 4, …
   std::vector<MountedFolder> mounted;

@@ -78,8 +78,7 @@ std::string zygote_key(const SessionSpec& spec) {
   return sha256_hex(spec.python + "\n" + join(zygote_words(spec), " ")).substr(0, 16);
 }
 
-std::vector<std::string> cell_words(const SessionSpec& spec, const std::string& workspace,
-                                    const std::vector<std::string>& kernel_words) {
+std::vector<std::string> cell_words(const SessionSpec& spec, const std::string& workspace) {
   std::vector<std::string> words{
       "--memory",  fmt::format("{}", spec.memory_bytes),
       "--cpu",     fmt::format("{}.{:03}", spec.cpu_millis / 1000, spec.cpu_millis % 1000),
@@ -88,10 +87,17 @@ std::vector<std::string> cell_words(const SessionSpec& spec, const std::string& 
       "--files",   fmt::format("{}", kFiles * kKeeperShare),
       "--env",     "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
   if (!workspace.empty()) words.insert(words.end(), {"--workspace", workspace});
-  std::vector<std::string> policy = with_files_for_keeper(spec.policy_words);
-  words.insert(words.end(), policy.begin(), policy.end());
-  words.insert(words.end(),
-               {"--", spec.python.empty() ? "python3" : spec.python, "-I", "/proc/self/fd/4"});
+  return words;
+}
+
+std::vector<std::string> private_words(const SessionSpec& spec) {
+  return with_files_for_keeper(spec.policy_words);
+}
+
+std::vector<std::string> cell_command(const SessionSpec& spec,
+                                      const std::vector<std::string>& kernel_words) {
+  std::vector<std::string> words{spec.python.empty() ? "python3" : spec.python, "-I",
+                                 "/proc/self/fd/4"};
   words.insert(words.end(), kernel_words.begin(), kernel_words.end());
   return words;
 }

@@ -18,9 +18,14 @@ std::vector<std::string> zygote_words(const SessionSpec&);
 // Sessions of the same key have the same zygote.
 std::string zygote_key(const SessionSpec&);
 
+// What `caisson exec` is told before the policy of the session: its limits and its folder.
+std::vector<std::string> cell_words(const SessionSpec&, const std::string& workspace);
+// Its policy, which wins over that. These may hold secrets (--env KEY=…), and nobody else is to see
+// them.
+std::vector<std::string> private_words(const SessionSpec&);
 // `kernel_words`: what follows `python3 -I /proc/self/fd/4`. A Python in a home folder (virtualenv,
 // pyenv, conda, uv) is made visible by exec itself, as for any command.
-std::vector<std::string> cell_words(const SessionSpec&, const std::string& workspace,
-                                    const std::vector<std::string>& kernel_words);
+std::vector<std::string> cell_command(const SessionSpec&,
+                                      const std::vector<std::string>& kernel_words);
 
 }  // namespace caisson::session

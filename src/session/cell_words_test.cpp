@@ -17,29 +17,30 @@ TEST(CellWords, ANameIsOnePathComponentAndNoOption) {
   EXPECT_FALSE(check_name(std::string(65, 'x')).ok());
 }
 
-TEST(CellWords, LimitsComeFromTheSpecAndThePolicysWordsAfter) {
+TEST(CellWords, LimitsComeFromTheSpecAndThePolicysWordsAreApart) {
   SessionSpec spec;
   spec.memory_bytes = 1000;
   spec.cpu_millis = 1500;
-  spec.policy_words = {"--memory", "2G"};
-  std::vector<std::string> words = cell_words(spec, "/w", {"keeper", "3"});
-  std::string line = join(words, " ");
+  spec.policy_words = {"--memory", "2G", "--env", "KEY=secret"};
+  std::string line = join(cell_words(spec, "/w"), " ");
   EXPECT_NE(line.find("--memory 1000 --cpu 1.500 --pids 256 --timeout none"), std::string::npos);
-  EXPECT_NE(line.find("--workspace /w --memory 2G -- python3 -I /proc/self/fd/4 keeper 3"),
-            std::string::npos)
-      << line;
+  EXPECT_TRUE(line.ends_with(" --workspace /w")) << line;
+  EXPECT_EQ(line.find("secret"), std::string::npos) << line;
+  EXPECT_EQ(private_words(spec), spec.policy_words);
+  EXPECT_EQ(join(cell_command(spec, {"keeper", "3"}), " "), "python3 -I /proc/self/fd/4 keeper 3");
 }
 
 TEST(CellWords, AKeeperMayOpenMoreFilesThanTheCodeThatItKeeps) {
   SessionSpec spec;
-  auto line = [&spec] { return join(cell_words(spec, "", {"keeper", "3"}), " "); };
-  EXPECT_NE(line().find("--files 4096 "), std::string::npos) << line();
+  auto files = [&spec] { return join(private_words(spec), " "); };
+  std::string line = join(cell_words(spec, ""), " ");
+  EXPECT_NE(line.find("--files 4096 "), std::string::npos) << line;
   spec.policy_words = {"--files", "2000"};
-  EXPECT_NE(line().find("--files 8000 -- "), std::string::npos) << line();
+  EXPECT_EQ(files(), "--files 8000");
   spec.policy_words = {"--files", "100"};  // fewer than is usual: then for both
-  EXPECT_NE(line().find("--files 100 -- "), std::string::npos) << line();
+  EXPECT_EQ(files(), "--files 100");
   spec.policy_words = {"--files", "9999999999"};  // for the policy to refuse
-  EXPECT_NE(line().find("--files 9999999999 -- "), std::string::npos) << line();
+  EXPECT_EQ(files(), "--files 9999999999");
 }
 
 TEST(CellWords, NothingOfTheSpecBecomesAnOptionOfItsOwn) {

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "session/kernel_mutants.h"
 #include "session/launch_spec.h"
 #include "session/launch_wire.h"
+#include "session/state_claim.h"
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
 
@@ -57,6 +59,7 @@ class Launching {
   void listen();
   bool obey();
   void follow(LaunchPacket order);
+  void sweep_states();
   Result<void> add_kernel(LaunchPacket& order);
   void start_cell(LaunchPacket& order, CellKind kind);
   void make_fork(const LaunchPacket& order);
@@ -83,6 +86,7 @@ class Launching {
   LoopDescriptor socket_;
   std::map<uint32_t, std::shared_ptr<Hold>> holds_;
   std::set<std::string> given_;  // folders of the host's that sessions have had
+  bool swept_ = false;           // the states of others
   size_t loading_ = 0;           // and taking up, at this moment, in slices
   UniqueFd kernel_;
 };
@@ -113,6 +117,7 @@ void Launching::end() {
   for (auto& [id, hold] : holds_) hold->kill();
   if (!options_.remove_at_end.empty()) ::unlink(options_.remove_at_end.c_str());
   holds_.clear();
+  if (options_.is_passing && maker_.folders()) drop_passing_state(state_, maker_.trash());
   loop_.stop();
 }
 
@@ -161,6 +166,14 @@ void Launching::follow(LaunchPacket order) {
   }
 }
 
+// Before the first cell: a server that is never used looks at nothing.
+void Launching::sweep_states() {
+  const std::string& top = options_.host.state_top;
+  if (std::exchange(swept_, true) || top.empty() || !maker_.folders()) return;
+  sweep_passing_states(top + "/passing", maker_.trash());
+  sweep_old_states(top + "/scopes", ::time(nullptr), maker_.trash());
+}
+
 // What a cell runs first is ours, and not the server's to choose.
 Result<void> Launching::add_kernel(LaunchPacket& order) {
   if (!kernel_) kernel_ = TRY(sealed_memfd("caisson-session", mutated_kernel(kernel_source())));
@@ -180,6 +193,7 @@ void Launching::start_cell(LaunchPacket& order, CellKind kind) {
     good = Error::plain("a session could write to that Python");
   if (good) good = add_kernel(order);
   if (!good) return fail(order.id, good.error());
+  sweep_states();
   Result<std::shared_ptr<Hold>> hold = maker_.start_cell(kind, *spec, std::move(order.descriptors));
   if (!hold) return fail(order.id, hold.error());
   holds_[order.id] = *hold;
@@ -411,18 +425,18 @@ Result<Launcher> Launcher::start(SessionSpec spec, SessionHostOptions options) {
 // The folders are opened here: the server has read nothing yet, and what the names mean is beyond
 // doubt.
 Result<Launcher> Launcher::start(LauncherOptions options) {
-  Result<StateFolders> folders = StateFolders::open(options.host.state_folder);
+  Result<StateFolders> folders =
+      options.no_state ? *options.no_state
+                       : StateFolders::open(options.host.state_folder, options.host.state_top);
   int fds[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
     return Error::system("make the launcher's sockets");
   UniqueFd ours{fds[0]}, theirs{fds[1]};
   int pidfd = -1;
-  clone_args args{};
-  args.flags = CLONE_PIDFD;
-  args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
-  args.exit_signal = SIGCHLD;
   pid_t server = ::getpid();
-  long pid = sys_call(kernel::kClone3, &args, long{sizeof args});
+  // Not clone3(2), which Docker's filter and a cell's hide: the server is to come up and say why
+  // its cells can't.
+  long pid = sys_call(SYS_clone, long{CLONE_PIDFD | SIGCHLD}, 0L, &pidfd, 0L, 0L);
   if (pid == 0) {
     std::vector<int> kept{theirs.get()};
     if (folders) kept = folders->descriptors(), kept.push_back(theirs.get());

@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include <optional>
+
 #include "base/unique_fd.h"
 #include "session/file_work.h"
 #include "session/offer.h"
@@ -21,6 +23,8 @@ struct LauncherOptions {
   size_t most_cells = 128;
   FileWork file_work = nullptr;  // none: no client works on files
   std::string remove_at_end;     // the server's socket, which lies where the server can't reach
+  bool is_passing = false;       // nobody comes back to the state folder: it goes at the end
+  std::optional<Error> no_state = {};  // why there is no state folder: told to who wants a cell
 };
 
 class Launcher {

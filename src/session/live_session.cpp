@@ -40,6 +40,18 @@ std::string text_of(const json::object& object, std::string_view key) {
   return printable(std::string_view(found->get_string()).substr(0, 200));
 }
 
+// Of many files: what the interpreter says of each, in sum. Its numbers are whatever it wants, and
+// don't run over.
+void add_sizes(json::object& sums, const json::object& result) {
+  for (std::string_view unit : {"chars", "rows", "pages", "cells", "bytes"}) {
+    const json::value* told = result.if_contains(unit);
+    if (!told || !told->is_int64()) continue;
+    constexpr int64_t kMost = int64_t{1} << 50;
+    int64_t before = sums.contains(unit) ? sums[unit].as_int64() : 0;
+    sums[unit] = std::min(kMost, before + std::clamp<int64_t>(told->get_int64(), 0, kMost));
+  }
+}
+
 }  // namespace
 
 LiveSession::LiveSession(Loop& loop, SessionFacts facts, std::shared_ptr<Hold> cell,
@@ -62,8 +74,11 @@ void LiveSession::note(std::string text) { facts_.info.notes.push_back(std::move
 void LiveSession::greeted(const json::object& hello) {
   facts_.info.python = text_of(hello, "python");
   facts_.info.shell = text_of(hello, "shell");
+  // Where its files are hangs on it, and what load may follow: a cell that wasn't told to have
+  // layers has none, whatever its keeper says (an interpreter of the workspace's own, say).
   const json::value* layers = hello.if_contains("layers");
-  facts_.info.layered = layers && layers->is_bool() && layers->get_bool();
+  bool asked = facts_.asked_for_layers || !control_enabled("session-hello-layers");
+  facts_.info.layered = asked && layers && layers->is_bool() && layers->get_bool();
 }
 
 Error LiveSession::ended() const {
@@ -175,6 +190,7 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
   if (!files) co_return files.error();
   CallAnswer last;
   json::array loaded;
+  json::object sizes;
   bool first = true;
   for (LoadedFile& file : files->files) {
     json::object body{
@@ -187,10 +203,15 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
     Result<CallAnswer> answer =
         co_await lend(FrameType::kLoad, std::move(body), std::move(file.bytes), kDataTimeout);
     if (!answer || !answer->ok()) co_return answer;
+    if (files->is_many) add_sizes(sizes, answer->result);
     last = std::move(*answer);
     loaded.push_back(json::string(file.key));
   }
-  if (files->is_many) last.result["keys"] = std::move(loaded);
+  if (files->is_many) {
+    for (const auto& [unit, sum] : sizes) last.result[unit] = sum;
+    last.result["files"] = loaded.size();
+    last.result["keys"] = std::move(loaded);
+  }
   for (std::string& one : files->left_out) last.notes.push_back("left out: " + one);
   co_return last;
 }
@@ -297,7 +318,7 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
 
 void LiveSession::close(std::string why) {
   ++resets_;  // a snapshot that is being written comes too late
-  lane_->close(std::move(why));
+  lane_->end(std::move(why));
 }
 
 void LiveSession::kill() {

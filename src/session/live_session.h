@@ -18,8 +18,9 @@ struct SessionFacts {
   uint64_t output_bytes = 0, memory_bytes = 0;
   std::shared_ptr<CellMaker> maker;
   std::string private_workspace;  // made for it alone, goes with it
-  std::string room;               // of its cell, when that is its own (rooms.h)
-  std::string snapshot;           // where it is saved: what was reset must not come back from there
+  bool asked_for_layers = false;
+  std::string room;      // of its cell, when that is its own (rooms.h)
+  std::string snapshot;  // where it is saved: what was reset must not come back from there
   std::function<void(const std::string& session)> after_call;
 };
 

@@ -20,6 +20,7 @@
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "session/load_rules.h"
+#include "session/path_walk.h"
 #include "session/slices.h"
 
 namespace caisson::session {
@@ -28,36 +29,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> real_path_of(int fd) {
-  char text[4096];
-  std::string link = fmt::format("/proc/self/fd/{}", fd);
-  ssize_t size = ::readlink(link.c_str(), text, sizeof text);
-  if (size < 0) return Error::system("read " + link);
-  if (size == sizeof text) return Error::plain("a path that is too long");
-  return std::string(text, static_cast<size_t>(size));
+// Where cells are given folders by means that are not read here, a link anywhere but in the
+// system's own folders may be one of theirs.
+bool is_the_systems(std::string_view folder) {
+  for (std::string_view one : {"/usr", "/etc", "/proc"})
+    if (folder == one || folder.starts_with(fmt::format("{}/", one))) return true;
+  return folder == "/" || folder == "/var";
 }
 
-// Each folder from the root down to it, by what it is and not by what it is called.
-std::vector<FileIdentity> folders_above(const std::string& real_path) {
-  std::vector<FileIdentity> folders;
-  for (size_t end = real_path.rfind('/'); end != std::string::npos && end > 0;
-       end = real_path.rfind('/', end - 1)) {
-    struct stat info;
-    if (::stat(real_path.substr(0, end).c_str(), &info) == 0)
-      folders.push_back({info.st_dev, info.st_ino});
-  }
-  return folders;
-}
-
-// True when the path as it is written goes through this folder.
-bool goes_through(const std::string& path, const FileIdentity& folder) {
-  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
-    struct stat info;
-    std::string part = path.substr(0, end);
-    if (::stat(part.c_str(), &info) == 0 && FileIdentity{info.st_dev, info.st_ino} == folder)
-      return true;
-    if (end == std::string::npos) return false;
-  }
+// Of a file the folder that it lies in and those above; of a folder those above it.
+std::vector<FileIdentity> folders_above(const Walked& way, const std::string& real_path,
+                                        const struct stat& info) {
+  if (way.folder && !S_ISDIR(info.st_mode)) return folders_from(way.folder.get());
+  // Behind a link of the kernel's own there is but the name that it gives the thing.
+  std::string above = real_path.substr(0, std::max<size_t>(1, real_path.rfind('/') + 1));
+  UniqueFd folder{S_ISDIR(info.st_mode)
+                      ? ::openat(way.end.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
+                      : ::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+  return folder ? folders_from(folder.get()) : std::vector<FileIdentity>();
 }
 
 // What the kernel makes up while it is read: the environment of processes, the settings of devices.
@@ -129,27 +118,35 @@ Extent next_extent(int file, off_t at) {
 
 class Loader {
  public:
-  Loader(Loop& loop, const LoadRules& rules, FileIdentity workspace, const LoadBounds& bounds)
-      : slices_(loop), rules_(rules), bounds_(bounds), workspace_(workspace), left_(bounds.bytes) {}
+  Loader(Loop& loop, const LoadRules& rules, FileIdentity workspace, const WrittenPlaces& written,
+         const LoadBounds& bounds)
+      : slices_(loop),
+        rules_(rules),
+        bounds_(bounds),
+        workspace_(workspace),
+        written_(written),
+        left_(bounds.bytes) {}
 
   Result<UniqueFd> look_at(const std::string& path, struct stat& info) const {
-    // O_PATH opens no device and waits for no FIFO.
-    UniqueFd fd{::open(path.c_str(), O_PATH | O_CLOEXEC)};
-    if (!fd) return Error::system("load " + printable(path));
-    if (::fstat(fd.get(), &info) != 0) return Error::system("load " + printable(path));
-    OpenedFile file{TRY(real_path_of(fd.get())), {info.st_dev, info.st_ino}, {}};
-    file.folders = folders_above(file.real_path);
+    std::vector<const WrittenFolder*> turned_in;
+    Walked way = TRY(follow(path, turned_in));
+    if (::fstat(way.end.get(), &info) != 0) return Error::system("load " + printable(path));
+    OpenedFile file{TRY(real_path_of(way.end.get())), {info.st_dev, info.st_ino}, {}};
+    file.folders = folders_above(way, file.real_path, info);
     bool in_workspace = file.identity == workspace_ ||
                         std::ranges::find(file.folders, workspace_) != file.folders.end();
     TRY(rules_.judge(file, in_workspace));
-    if (is_of_the_kernel(fd.get()))
+    if (is_of_the_kernel(way.end.get()))
       return Error::plain(fmt::format("load {}: it is the kernel's, and no file", printable(path)));
-    if (workspace_ != FileIdentity{} && !in_workspace && goes_through(path, workspace_) &&
-        control_enabled("session-load-links"))
-      return Error::plain(fmt::format("load {}: a link in the workspace leads out of it to {}",
-                                      printable(path), printable(file.real_path)),
-                          "name the file itself, if that is meant");
-    return fd;
+    FoundPlace place{file.real_path, file.folders};
+    place.folders.push_back(file.identity);
+    for (const WrittenFolder* one : turned_in)
+      if (!lies_in(place, *one) && control_enabled("session-load-links"))
+        return Error::plain(
+            fmt::format("load {}: a link in {}, where sessions write, leads out of it to {}",
+                        printable(path), printable(one->path), printable(file.real_path)),
+            "name the file itself, if that is meant");
+    return std::move(way.end);
   }
 
   Result<UniqueFd> open(const std::string& path) const {
@@ -228,7 +225,11 @@ class Loader {
     glob_t found{};
     ScopeExit free_it([&found] { ::globfree(&found); });
     int failed = bounded_glob(path.c_str(), bounds_.entries, found);
-    if (failed) co_return Error::plain(fmt::format("load {}: no such file", printable(path)));
+    if (failed) {
+      Result<void> judged = rules_.judge_absent(path.substr(0, path.find_first_of("*?[")));
+      if (!judged) co_return judged.error();
+      co_return Error::plain(fmt::format("load {}: no such file", printable(path)));
+    }
     LoadedFiles all;
     all.is_many = true;
     for (size_t i = 0; i < found.gl_pathc; ++i) {
@@ -242,6 +243,29 @@ class Loader {
   }
 
  private:
+  // By descriptors from name to name: what was judged is what is opened, whatever a cell puts in
+  // its place meanwhile. Nothing is opened but to look at: no device, and no FIFO waits.
+  Result<Walked> follow(const std::string& path,
+                        std::vector<const WrittenFolder*>& turned_in) const {
+    auto look = [&](int folder, Turn turn) -> Result<void> {
+      if (turn == Turn::kName) return {};  // from a folder to what lies in it
+      FoundPlace place = TRY(place_of(folder));
+      if (turn == Turn::kLink && written_.any && !is_the_systems(place.path))
+        return Error::plain(fmt::format("load {}: a link in {}, where a session may write",
+                                        printable(path), printable(place.path)),
+                            "name the file itself, if that is meant");
+      for (const WrittenFolder& one : written_.folders)
+        if (lies_in(place, one)) turned_in.push_back(&one);
+      return {};
+    };
+    Result<Walked> way = walk_path(path, look);
+    if (way && way->end) return way;
+    if (!way && way.error().errnum == 0) return way;
+    int why = way ? ENOENT : way.error().errnum;
+    TRY(rules_.judge_absent(path));
+    return Error::from_errno("load " + printable(path), why);
+  }
+
   static Error too_large(const std::string& path) {
     return Error::plain(fmt::format("load {}: too large a folder", printable(path)),
                         "load files of it by name");
@@ -308,16 +332,18 @@ class Loader {
   const LoadRules& rules_;
   const LoadBounds& bounds_;
   FileIdentity workspace_;
+  const WrittenPlaces& written_;
   uint64_t left_;
 };
 
 }  // namespace
 
 Task<Result<LoadedFiles>> open_for_load(Loop& loop, LoadRules rules, std::string path,
-                                        FileIdentity workspace, LoadBounds bounds) {
+                                        FileIdentity workspace, WrittenPlaces written,
+                                        LoadBounds bounds) {
   if (!path.starts_with('/') || path.size() > 4000 || path.find('\0') != std::string::npos)
     co_return Error::plain("load: an absolute path is wanted", "begin it with /");
-  Loader loader(loop, rules, workspace, bounds);
+  Loader loader(loop, rules, workspace, written, bounds);
   struct stat info;
   bool is_pattern = path.find_first_of("*?[") != std::string::npos;
   if (is_pattern && ::lstat(path.c_str(), &info) != 0) co_return co_await loader.pattern(path);

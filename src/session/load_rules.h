@@ -19,6 +19,16 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
+// A folder of the host that cells were given to write, by its real name and by what it is.
+struct WrittenFolder {
+  std::string path;
+  FileIdentity identity;
+};
+struct WrittenPlaces {
+  std::vector<WrittenFolder> folders;
+  bool any = false;  // and others, of which it is not known which
+};
+
 struct DeniedPath {
   std::string path;  // for the message, and for what does not exist yet
   FileIdentity identity;
@@ -31,18 +41,37 @@ struct OpenedFile {
   std::vector<FileIdentity> folders;
 };
 
+// Of a policy that hides files. Absolute; `*`, `?` and `[…]` match within one component, `**` any
+// number of them. It covers what it matches and everything below; the most specific wins.
+struct LoadPattern {
+  std::string text;
+  bool literal = false;  // wildcards in it stand for themselves
+  bool allow = false;    // an exception to the others
+};
+
 class LoadRules {
  public:
-  LoadRules(std::string_view home, const std::vector<std::string>& more);
+  // `more`: paths that no pattern allows again, as those of the credentials of `home`.
+  LoadRules(std::string_view home, const std::vector<std::string>& more,
+            const std::vector<LoadPattern>& patterns = {});
   explicit LoadRules(std::vector<DeniedPath> denied) : denied_(std::move(denied)) {}
   // A folder of caisson's own: snapshots, tokens and the files of all sessions. Of it a session may
   // have what lies in its own workspace.
   void deny_own(std::string path);
   // Pure. The error says which rule it was.
   Result<void> judge(const OpenedFile&, bool in_workspace = false) const;
+  // What can't be opened: whether a name is there is not told either of what is denied.
+  Result<void> judge_absent(const std::string& path) const;
 
  private:
+  struct Ruled {
+    LoadPattern pattern;    // links in its head resolved
+    FileIdentity identity;  // of what stands at that very path
+  };
+  const Ruled* hides(const OpenedFile&) const;
+
   std::vector<DeniedPath> denied_, own_;
+  std::vector<Ruled> patterns_;
 };
 
 struct LoadedFile {
@@ -65,10 +94,11 @@ struct LoadedFiles {
   bool is_many = false;
 };
 
-// `workspace`: the folder that the cell can write to, if any, by what it is. What is named by a
-// path through it must really lie in it: a link there is the cell's word. Large files and many of
-// them take their time: it works in slices, and others have their turn.
+// `workspace`: of the session, by what it is; of caisson's own folders it may have that one.
+// `written`: a link there is the word of some cell. A way that turns in such a folder must end in
+// it, or the file is refused. Large files and many of them take their time: it works in slices, and
+// others have their turn.
 Task<Result<LoadedFiles>> open_for_load(Loop&, LoadRules, std::string path, FileIdentity workspace,
-                                        LoadBounds);
+                                        WrittenPlaces written, LoadBounds);
 
 }  // namespace caisson::session

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "session/slices.h"
@@ -12,18 +14,20 @@
 namespace caisson::session {
 namespace {
 
+namespace fs = std::filesystem;
+
 Task<> load_into(Loop& loop, std::string path, LoadBounds bounds,
-                 std::optional<Result<LoadedFiles>>& to) {
+                 std::optional<Result<LoadedFiles>>& to, WrittenPlaces written = {}) {
   LoadRules rules("", {});
   FileIdentity nowhere;
-  Result<LoadedFiles> files = co_await open_for_load(loop, rules, path, nowhere, bounds);
+  Result<LoadedFiles> files = co_await open_for_load(loop, rules, path, nowhere, written, bounds);
   to.emplace(std::move(files));
 }
 
-Result<LoadedFiles> load(const std::string& path, LoadBounds bounds) {
+Result<LoadedFiles> load(const std::string& path, LoadBounds bounds, WrittenPlaces written = {}) {
   Loop loop{1};
   std::optional<Result<LoadedFiles>> files;
-  spawn(loop, load_into(loop, path, bounds, files));
+  spawn(loop, load_into(loop, path, bounds, files, std::move(written)));
   loop.run();
   return std::move(*files);
 }
@@ -48,6 +52,40 @@ TEST(LoadRules, MorePathsMayBeNamed) {
   EXPECT_FALSE(rules.judge(file("/data/secret/a")).ok());
   EXPECT_FALSE(rules.judge(file("/nowhere/home/notes/a")).ok());
   EXPECT_TRUE(rules.judge(file("/data/secrets")).ok());
+}
+
+TEST(LoadRules, FilesOfCredentialsAreDeniedAndTheirNeighboursAreNot) {
+  LoadRules rules("/nowhere/home", {});
+  for (const char* path : {"/nowhere/home/.netrc", "/nowhere/home/.docker/config.json",
+                           "/nowhere/home/.config/gh/hosts.yml"})
+    EXPECT_FALSE(rules.judge(file(path)).ok()) << path;
+  for (const char* path : {"/nowhere/home/.docker/contexts/x", "/nowhere/home/.config/ghostty/x",
+                           "/nowhere/home/.netrc2"})
+    EXPECT_TRUE(rules.judge(file(path)).ok()) << path;
+}
+
+TEST(LoadRules, WhatAPolicyHidesIsHiddenUnlessACloserRuleShowsIt) {
+  LoadRules rules("", {"/p/secret/open/key"},
+                  {{"/p/secret/**"},
+                   {"/p/secret/open", false, true},
+                   {"/p/secret/open/in", true},
+                   {"/p/**/*.[pP]em"},
+                   {"/p/lit*", true}});
+  for (const char* path :
+       {"/p/secret", "/p/secret/a", "/p/SECRET/a", "/p/secret/open/in/x", "/p/secret/open/key",
+        "/p/a.pem", "/p/a/b/c.Pem", "/p/a.pem/below", "/p/lit*/x"})
+    EXPECT_FALSE(rules.judge(file(path)).ok()) << path;
+  for (const char* path : {"/p/secrets", "/p/secret/open", "/p/secret/open/x", "/p/pem",
+                           "/p/literal", "/q/a.pem", "/p"})
+    EXPECT_TRUE(rules.judge(file(path)).ok()) << path;
+}
+
+TEST(LoadRules, OfWhatIsHiddenNobodyLearnsWhetherItIsThere) {
+  LoadRules rules("/nowhere/home", {}, {{"/nowhere/p/*.pem"}});
+  for (const char* path :
+       {"/nowhere/home/.ssh/none", "/nowhere/home/x/../.ssh/none", "/nowhere/p/a.pem"})
+    EXPECT_FALSE(rules.judge_absent(path).ok()) << path;
+  EXPECT_TRUE(rules.judge_absent("/nowhere/home/none").ok());
 }
 
 TEST(LoadRules, AFolderUnderAnotherNameIsStillThatFolder) {
@@ -137,6 +175,45 @@ TEST(Load, OthersHaveTheirTurnWhileALargeFileIsCopied) {
   ASSERT_TRUE(files && files->ok());
   EXPECT_EQ((*files)->files[0].size, 16 * piece.size());
   EXPECT_GT(turns, 1u);
+}
+
+// Beside one folder that sessions write lies what they were not given.
+class Written : public testing::Test {
+ protected:
+  Written() {
+    char name[] = "/tmp/caisson-load-XXXXXX";
+    top_ = fs::canonical(::mkdtemp(name)).string();
+    for (const char* folder : {"/w/in", "/outside"}) fs::create_directories(top_ + folder);
+    for (const char* file : {"/w/in/plain", "/outside/taxes"}) std::ofstream(top_ + file) << "x";
+  }
+  ~Written() override { fs::remove_all(top_); }
+  std::string link(const std::string& to, const std::string& name) const {
+    fs::create_symlink(to, top_ + name);
+    return top_ + name;
+  }
+  bool loads(const std::string& path, bool any = false) const {
+    return load(path, {.bytes = 100}, {{{top_ + "/w", {}}}, any}).ok();
+  }
+  std::string top_;
+};
+
+TEST_F(Written, ALinkThereMayNotLeadOut) {
+  EXPECT_TRUE(loads(top_ + "/w/in/plain"));
+  EXPECT_TRUE(loads(top_ + "/outside/taxes"));
+  EXPECT_FALSE(loads(link(top_ + "/outside/taxes", "/w/one")));
+  EXPECT_FALSE(loads(link("../../outside/taxes", "/w/in/two")));
+  EXPECT_FALSE(loads(link(top_ + "/outside", "/w/folder") + "/taxes"));
+  EXPECT_FALSE(loads(link(top_ + "/w/in", "/short") + "/two"));  // the user's own, into it
+  EXPECT_FALSE(loads(top_ + "/w/in/../../outside/taxes"));       // "in" may be a link by then
+  EXPECT_TRUE(loads(link("in/plain", "/w/three")));
+  EXPECT_TRUE(loads(link(top_ + "/outside/taxes", "/four")));
+}
+
+TEST_F(Written, WhereItIsNotKnownWhichTheyAreNoLinkIsFollowed) {
+  std::string mine = link(top_ + "/outside/taxes", "/mine");
+  EXPECT_TRUE(loads(mine));
+  EXPECT_FALSE(loads(mine, true));
+  EXPECT_TRUE(loads(top_ + "/outside/taxes", true));
 }
 
 }  // namespace

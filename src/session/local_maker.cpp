@@ -75,10 +75,13 @@ LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolde
       trash_(std::make_shared<Trash>(
           loop, options_.caisson,
           UniqueFd{folders_ ? ::fcntl(folders_->trash(), F_DUPFD_CLOEXEC, 3) : -1})),
-      dying_(std::make_shared<DyingCells>(loop)) {}
+      dying_(std::make_shared<DyingCells>(loop)) {
+  for (const std::string& folder : options_.written) written_.add_folder(folder);
+  written_.know(options_.known_words);
+}
 
 LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options)
-    : LocalMaker(loop, options, StateFolders::open(options.state_folder)) {}
+    : LocalMaker(loop, options, StateFolders::open(options.state_folder, options.state_top)) {}
 
 // Before the first workspace is looked at: what a crash has left may be its files.
 void LocalMaker::sweep() {
@@ -92,7 +95,9 @@ Result<std::shared_ptr<Hold>> LocalMaker::start_cell(CellKind kind, const Sessio
   if (!folders_) return folders_.error();
   sweep();
   written_.add(spec);
-  CellStart start{options_.caisson, {}, options_.environment, std::move(descriptors), {}};
+  CellStart start{.caisson = options_.caisson,
+                  .environment = options_.environment,
+                  .descriptors = std::move(descriptors)};
   TRY(kind == CellKind::kZygote ? prepare_zygote(spec, start) : prepare_own(spec, start));
   return std::shared_ptr<Hold>(TRY(CellProcess::start(loop_, std::move(start))));
 }
@@ -108,7 +113,9 @@ Result<void> LocalMaker::prepare_own(const SessionSpec& spec, CellStart& start) 
     folder = workspace_folder(options_, spec.name);
     start.mounted.push_back({"/workspace", TRY(new_workspace(spec))});
   }
-  start.words = cell_words(whole, folder, {"keeper", "3"});
+  start.words = cell_words(whole, folder);
+  start.private_words = private_words(whole);
+  start.command = cell_command(whole, {"keeper", "3"});
   return {};
 }
 
@@ -123,7 +130,10 @@ Result<void> LocalMaker::prepare_zygote(const SessionSpec& spec, CellStart& star
   std::string path = fmt::format("{}/{}", forks_folder(options_), folder.name);
   std::vector<std::string> words = zygote_words(spec);
   words.push_back(fmt::format("+joins={}", 2 + start.descriptors.size()));
-  start.words = cell_words(zygote_spec(spec, path), path, words);
+  SessionSpec zygote = zygote_spec(spec, path);
+  start.words = cell_words(zygote, path);
+  start.private_words = private_words(zygote);
+  start.command = cell_command(zygote, words);
   if (can_have_layers(path))
     start.mounted.push_back({"/branches", UniqueFd{::fcntl(folder.fd.get(), F_DUPFD_CLOEXEC, 3)}});
   start.mounted.push_back({"/workspace", std::move(folder.fd)});
@@ -213,19 +223,33 @@ FileIdentity LocalMaker::workspace_identity(const std::string& path) const {
   return {info.st_dev, info.st_ino};
 }
 
+// What any cell was given to write. The folders of our own state are among it: links in them are
+// cells', whichever session they are of.
+WrittenPlaces LocalMaker::written_places(const std::string& workspace, FileIdentity found) const {
+  WrittenPlaces places;
+  if (control_enabled("session-load-written")) places = written_.places();
+  WritableFolders own;
+  own.add_folder(options_.state_top.empty() ? options_.state_folder : options_.state_top);
+  for (WrittenFolder& one : own.places().folders) places.folders.push_back(std::move(one));
+  if (found != FileIdentity{}) places.folders.push_back({workspace, found});
+  return places;
+}
+
 Task<Result<LoadedFiles>> LocalMaker::load(std::string path, std::string workspace,
                                            uint64_t most_bytes) {
   // Made anew each time: a folder of keys that came to be since is one, too.
-  LoadRules rules(options_.home, options_.deny_load);
-  rules.deny_own(options_.state_folder);
-  // Beside it lies what other programs of ours keep, with the token of the API. The MCP sessions of
-  // that have a folder in its own.
-  std::string above = options_.state_folder.substr(0, options_.state_folder.rfind('/'));
-  if (above.ends_with("/caisson/serve")) above.resize(above.rfind('/'));
+  LoadRules rules(options_.home, options_.deny_load, options_.load_patterns);
+  // With the states of other servers, and tokens of the API.
+  std::string top = options_.state_top.empty() ? options_.state_folder : options_.state_top;
+  rules.deny_own(top);
+  // Beside it lies what other programs of ours keep.
+  std::string above = top.substr(0, top.rfind('/'));
   if (above.ends_with("/caisson")) rules.deny_own(std::move(above));
   LoadBounds bounds{.bytes = most_bytes};
-  co_return co_await open_for_load(loop_, std::move(rules), std::move(path),
-                                   workspace_identity(workspace), bounds);
+  FileIdentity identity = workspace_identity(workspace);
+  WrittenPlaces written = written_places(workspace, identity);
+  co_return co_await open_for_load(loop_, std::move(rules), std::move(path), identity,
+                                   std::move(written), bounds);
 }
 
 Result<void> LocalMaker::note_session(const std::string& room, const std::string& session,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "base/sha256.h"
 #include "base/text.h"
 #include "session/cell_words.h"
 
@@ -64,15 +65,26 @@ Result<void> judge_within(const SessionOffer& offer, const SessionSpec& spec) {
 
 }  // namespace
 
-Result<void> check_workspaces(const std::vector<std::string>& folders) {
-  for (const std::string& outer : folders)
-    for (const std::string& inner : folders)
-      if (inner.starts_with(outer + "/"))
-        return Error{fmt::format("--workspace {} lies in --workspace {}: a session there could put "
-                                 "a link in its place",
-                                 printable(inner), printable(outer)),
-                     "name one of them, or start a server for each", EINVAL};
-  return {};
+std::string name_of(const SessionOffer& offer) {
+  if (offer.choice == Choice::kAnything || !control_enabled("serve-state-of-offer"))
+    return std::string(kNameOfAnything);
+  // Parts are told apart by their lengths: none runs over into the next.
+  std::string text;
+  auto add = [&](std::string_view part) { text += fmt::format("{}:{}|", part.size(), part); };
+  auto add_all = [&](const std::vector<std::string>& list) {
+    add(fmt::to_string(list.size()));
+    for (const std::string& one : list) add(one);
+  };
+  const SessionSpec& base = offer.base;
+  add(offer.choice == Choice::kWithin ? "within" : "nothing");
+  add(base.python);
+  add(base.workspace);
+  for (uint64_t number :
+       {base.memory_bytes, uint64_t{base.cpu_millis}, uint64_t{base.pids}, uint64_t{base.ipython}})
+    add(fmt::to_string(number));
+  for (const auto* list : {&base.policy_words, &base.preload, &offer.pythons, &offer.workspaces})
+    add_all(*list);
+  return sha256_hex(text).substr(0, 16);
 }
 
 Result<SessionSpec> settle_spec(const SessionOffer& offer, SessionSpec wishes) {

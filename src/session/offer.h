@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -24,9 +25,10 @@ struct SessionOffer {
   std::vector<std::string> workspaces;  // beside a private one, and that of `base`
 };
 
-// Pure. An error when one workspace lies in another (real paths): a session in the outer one could
-// put a link in the place of the inner one, and the next session there would have what it leads to.
-Result<void> check_workspaces(const std::vector<std::string>& folders);
+// Pure. What its state folder is called: what was remembered under one offer comes back under no
+// other. Whoever takes a server over writes what the next one of the same name reads.
+inline constexpr std::string_view kNameOfAnything = "any";
+std::string name_of(const SessionOffer&);
 
 // A client's wishes, with what the offer says where they are silent. An error for a wish that isn't
 // on offer.

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "session/launch_spec.h"
 
 namespace caisson::session {
@@ -148,11 +150,27 @@ TEST(LaunchSpec, LengthsThatLieAreRefused) {
     }
 }
 
-TEST(SessionOffer, NoWorkspaceLiesInAnother) {
-  EXPECT_TRUE(check_workspaces({"/srv/data", "/srv/data2", "/srv/other"}).ok());
-  EXPECT_TRUE(check_workspaces({"/srv/data", "/srv/data"}).ok());
-  EXPECT_FALSE(check_workspaces({"/srv/data", "/srv/data/in"}).ok());
-  EXPECT_FALSE(check_workspaces({"/srv/data/in/it", "/srv/other", "/srv/data"}).ok());
+TEST(SessionOffer, HasAStateThatNoOtherOfferHas) {
+  SessionOffer anything;
+  anything.choice = Choice::kAnything;
+  EXPECT_EQ(name_of(anything), "any");
+  std::vector<SessionOffer> all(11, within());
+  all[1].base.policy_words = {"--settings", "/etc/other.json"};
+  all[2].base.policy_words = {"--settings"};
+  all[3].base.policy_words.clear();
+  all[4].base.python = "/usr/bin/python4";
+  all[5].pythons.clear();
+  all[6].workspaces = {"/srv/data", "/srv/more"};
+  all[7].pythons = {"/srv/data"}, all[7].workspaces = {"/opt/python"};
+  all[8].base.policy_words = {"--settings", "/etc/settings.json", "/opt/python"};
+  all[8].pythons.clear();
+  all[9].choice = Choice::kNothing;
+  all[10].base.memory_bytes = 1 << 20;
+  std::set<std::string> names;
+  for (const SessionOffer& one : all) names.insert(name_of(one));
+  EXPECT_EQ(names.size(), all.size());
+  EXPECT_EQ(names.count("any"), 0u);
+  EXPECT_EQ(name_of(within()), name_of(within()));
 }
 
 }  // namespace

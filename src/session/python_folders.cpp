@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -81,16 +82,20 @@ PythonFolders python_folders(const std::string& python, std::string_view path) {
 }
 
 void WritableFolders::add_folder(std::string_view path) {
-  if (folders_.size() >= kMostFolders)
-    any_ = true;
-  else if (path.starts_with('/'))
-    folders_.insert(real_name(std::string(path)));
-  else
+  if (folders_.size() >= kMostFolders || !path.starts_with('/')) {
     any_ = true;  // relative, or below a home folder: exec knows which
+    return;
+  }
+  std::string real = real_name(std::string(path));
+  struct stat info;
+  FileIdentity identity;
+  if (::stat(real.c_str(), &info) == 0) identity = {info.st_dev, info.st_ino};
+  folders_.try_emplace(std::move(real), identity);
 }
 
 void WritableFolders::add(const SessionSpec& spec) {
   if (!spec.workspace.empty()) add_folder(spec.workspace);
+  if (spec.policy_words == known_words_) return;
   for (size_t i = 0; i < spec.policy_words.size(); ++i) {
     std::string_view word = spec.policy_words[i], value;
     if (size_t equals = word.find('='); equals != std::string_view::npos) {
@@ -101,19 +106,27 @@ void WritableFolders::add(const SessionSpec& spec) {
     }
     if (word == "--policy" || word == "--settings") any_ = true;
     if (word == "--allow-write" || word == "--workspace") add_folder(value);
-    if (word == "--mount" && value.ends_with(":rw")) add_folder(value.substr(0, value.find(':')));
+    if (word != "--mount" || !value.ends_with(":rw")) continue;
+    bool is_plain = value.find('\\') == value.npos;  // "\:" is a colon in a name
+    add_folder(is_plain ? value.substr(0, value.find(':')) : std::string_view());
   }
+}
+
+WrittenPlaces WritableFolders::places() const {
+  WrittenPlaces all{{}, any_};
+  for (const auto& [path, identity] : folders_) all.folders.push_back({path, identity});
+  return all;
 }
 
 bool WritableFolders::touch(const PythonFolders& python) const {
   auto lies_in_any = [this](const std::string& folder) {
     return std::ranges::any_of(folders_,
-                               [&](const std::string& one) { return lies_in(folder, one); });
+                               [&](const auto& one) { return lies_in(folder, one.first); });
   };
   auto is_near = [&](const std::string& folder) {
     if (any_ && !lies_in(folder, "/usr") && folder != "/") return true;
-    return lies_in_any(folder) || std::ranges::any_of(folders_, [&](const std::string& one) {
-             return lies_in(one, folder);
+    return lies_in_any(folder) || std::ranges::any_of(folders_, [&](const auto& one) {
+             return lies_in(one.first, folder);
            });
   };
   return std::ranges::any_of(python.modules, is_near) ||

@@ -4,11 +4,12 @@
 // where it is no more than any other code of theirs.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "session/load_rules.h"
 #include "session/session.h"
 
 namespace caisson::session {
@@ -29,15 +30,19 @@ PythonFolders python_folders(const std::string& python, std::string_view path);
 class WritableFolders {
  public:
   void add(const SessionSpec&);
+  // By its path; "": one of which it is not known where it is.
+  void add_folder(std::string_view path);
+  // These words of a policy give what has been added already, and need not be read.
+  void know(std::vector<std::string> words) { known_words_ = std::move(words); }
   bool empty() const { return folders_.empty() && !any_; }
   // True when modules lie in, or around, a folder that a cell could write, or the way leads
   // through.
   bool touch(const PythonFolders&) const;
+  WrittenPlaces places() const;
 
  private:
-  void add_folder(std::string_view path);
-
-  std::set<std::string> folders_;
+  std::map<std::string, FileIdentity> folders_;  // by real names
+  std::vector<std::string> known_words_;
   bool any_ =
       false;  // a policy file, or more folders than are counted: it may be any but the system's
 };

@@ -81,5 +81,29 @@ TEST_F(Installed, WordsOfAPolicyGiveFoldersToo) {
   EXPECT_FALSE(touched(with_words({"--env", "A=" + folder}), python));
 }
 
+TEST_F(Installed, WhatWasGivenIsKnownByItsRealNameAndByWhatItIs) {
+  fs::create_symlink(top_ + "/project", top_ + "/link");
+  WritableFolders folders;
+  folders.add(with_words({"--mount", top_ + "/link:/x:rw"}));
+  WrittenPlaces places = folders.places();
+  ASSERT_EQ(places.folders.size(), 1u);
+  EXPECT_EQ(places.folders[0].path, top_ + "/project");
+  struct stat info;
+  ASSERT_EQ(::stat((top_ + "/project").c_str(), &info), 0);
+  EXPECT_EQ(places.folders[0].identity, (FileIdentity{info.st_dev, info.st_ino}));
+  EXPECT_FALSE(places.any);
+  folders.add(with_words({"--mount", top_ + "/a\\:b:/x:rw"}));  // "a:b", for exec to read
+  EXPECT_TRUE(folders.places().any);
+}
+
+TEST_F(Installed, WordsThatAreKnownAreNotReadAgain) {
+  WritableFolders folders;
+  folders.know({"--policy", "file"});
+  folders.add(with_words({"--policy", "file"}));
+  EXPECT_TRUE(folders.empty());
+  folders.add(with_words({"--policy", "other"}));
+  EXPECT_TRUE(folders.places().any);
+}
+
 }  // namespace
 }  // namespace caisson::session

@@ -252,6 +252,7 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   if (!place) co_return place.error();
   place->lane->set_options(lane_options(spec, place->hold));
   bool layers = spec.workspace.empty() && can_have_layers(self->options_.state_folder);
+  facts.asked_for_layers = layers;
   Result<json::object> hello = co_await place->lane->start(start_options(spec, layers));
   if (!hello) {
     co_await place->hold->ended(kLastWords);

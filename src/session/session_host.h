@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "session/load_rules.h"
 #include "session/session.h"
 
 namespace caisson::session {
@@ -12,8 +13,13 @@ class CellMaker;
 struct SessionHostOptions {
   std::string caisson = "/proc/self/exe";  // what is started as `caisson exec` for each cell
   std::string state_folder;                // snapshots and private workspaces; 0700, made if absent
+  std::string state_top;                   // that it lies in, with others; empty: it is alone
   std::string home;                        // of the caller: load denies its credential folders
-  std::vector<std::string> deny_load;      // more paths that load refuses
+  std::vector<std::string> deny_load;      // more paths that load refuses, whatever shows them
+  std::vector<LoadPattern> load_patterns;  // what a policy hides of the host, and shows again
+  // Folders that sessions may write, as far as that is known beforehand ("": any), and the words of
+  // a policy that give them. What else sessions are given is seen when they are made.
+  std::vector<std::string> written, known_words;
   std::vector<std::string> environment;    // "K=V" for `caisson exec` itself; nothing of it enters
   std::chrono::seconds autosave{300};      // 0: never
   std::chrono::milliseconds idle_save{0};  // after the last call of a row, beside that; 0: never

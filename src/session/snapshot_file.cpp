@@ -161,7 +161,8 @@ Result<SnapshotHead> parse_snapshot_head(std::string_view file, int64_t now) {
     return Error::plain("not a snapshot of a session");
   head.sha256 = std::string(parts[2]);
   head.length = end + 1;
-  if (head.made > now + 3600 || now - head.made > kSnapshotSeconds)
+  // No difference is taken of what a file says: there is none of the least number and now.
+  if (head.made > now + 3600 || head.made < now - kSnapshotSeconds)
     return Error::plain("the snapshot is older than 30 days", "start a new session");
   return head;
 }

@@ -147,5 +147,13 @@ TEST_F(SnapshotFile, OthersHaveTheirTurnWhileItIsWritten) {
   EXPECT_GT(turns, 3);
 }
 
+// Written by a server that was taken over, say: a difference to now would overflow.
+TEST(SnapshotHeads, AnyTimeIsJudged) {
+  std::string hash(64, '0');
+  for (int64_t made : {INT64_MIN, INT64_MIN + kNow, int64_t{-1}, INT64_MAX})
+    EXPECT_FALSE(parse_snapshot_head(snapshot_head(1, hash, made), kNow).ok()) << made;
+  EXPECT_TRUE(parse_snapshot_head(snapshot_head(1, hash, kNow - kSnapshotSeconds), kNow).ok());
+}
+
 }  // namespace
 }  // namespace caisson::session

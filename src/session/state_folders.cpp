@@ -34,6 +34,13 @@ Result<void> check_private(int folder, const std::string& path) {
   return {};
 }
 
+Result<UniqueFd> open_private(const std::string& path) {
+  UniqueFd folder{::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!folder) return Error::system("open " + printable(path));
+  TRY(check_private(folder.get(), path));
+  return folder;
+}
+
 bool is_scope_lock(std::string_view name) {
   constexpr std::string_view kEnd = ".lock";
   constexpr size_t kScope = 16;
@@ -88,17 +95,17 @@ Result<UniqueFd> readable(int folder) {
   return fd;
 }
 
-Result<StateFolders> StateFolders::open(const std::string& path) {
-  UniqueFd state{::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  if (!state) return Error::system("open " + printable(path));
-  TRY(check_private(state.get(), path));
+Result<StateFolders> StateFolders::open(const std::string& path, const std::string& top) {
+  UniqueFd state = TRY(open_private(path));
   StateFolders all;
   all.path_ = path;
   all.forks_ = TRY(private_folder(state.get(), "forks"));
   all.rooms_ = TRY(private_folder(state.get(), "rooms"));
   all.workspaces_ = TRY(private_folder(state.get(), "workspaces"));
   all.branches_ = TRY(private_folder(state.get(), "branches"));
-  all.trash_ = TRY(private_folder(state.get(), "trash"));
+  UniqueFd above;
+  if (!top.empty()) above = TRY(open_private(top));
+  all.trash_ = TRY(private_folder(above ? above.get() : state.get(), "trash"));
   bool is_new = ::faccessat(state.get(), kOwn.data(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
   UniqueFd own = TRY(private_folder(state.get(), std::string(kOwn)));
   if (is_new) move_old_files(state.get(), own.get());

@@ -16,8 +16,9 @@ namespace caisson::session {
 
 class StateFolders {
  public:
-  // What is missing is made, 0700, but not the folder itself.
-  static Result<StateFolders> open(const std::string& path);
+  // What is missing is made, 0700, but not the folder itself. `top`: that it lies in with those of
+  // other servers, and with one trash for all; empty: it is alone.
+  static Result<StateFolders> open(const std::string& path, const std::string& top = {});
 
   int forks() const { return forks_.get(); }            // rooms of forks, by zygote
   int rooms() const { return rooms_.get(); }            // of sessions in cells of their own

@@ -83,8 +83,18 @@ class Server:
                       if "serving on http://" in line]
 
     @property
+    def kept(self):
+        """The state folder of what it offers: the lock beside it says who has it."""
+        for name in os.listdir(self.folder):
+            if name.endswith(".lock"):
+                with open(os.path.join(self.folder, name)) as note:
+                    if note.read().split(" ")[0] == str(self.process.pid):
+                        return os.path.join(self.folder, name[:-len(".lock")])
+        raise AssertionError(f"no state folder of {self.process.pid}: {os.listdir(self.folder)}")
+
+    @property
     def token(self):
-        with open(os.path.join(self.folder, "api-token")) as text:
+        with open(os.path.join(self.kept, "api-token")) as text:
             return text.read().strip()
 
     def stop(self, how=signal.SIGTERM):

@@ -111,7 +111,7 @@ class Confined(ServerTest):
             return [intruder.call(*one) for one in calls]
 
     def own(self, name):
-        return os.path.join(self.server.folder, name).encode()
+        return os.path.join(self.server.kept, name).encode()
 
     def test_no_file_but_its_own_can_be_opened(self):
         self.exec(self.new(), "1")
@@ -136,7 +136,8 @@ class Confined(ServerTest):
     def test_the_folders_of_cells_are_out_of_its_reach(self):
         self.exec(self.new(), "1")
         places = [self.own(top + name) for top in ("", "mcp/") for name in
-                  ("forks", "rooms", "workspaces", "branches", "trash")]
+                  ("forks", "rooms", "workspaces", "branches")]
+        places.append(os.path.join(self.server.folder, "trash").encode())
         calls = [("renameat2", AT_FDCWD, place, AT_FDCWD, self.own("evil"), 0) for place in places]
         calls += [("openat", AT_FDCWD, place, O_RDONLY) for place in places]
         self.assertEqual(self.calls(*calls), [-errno.EACCES] * len(calls))
@@ -161,8 +162,8 @@ class Confined(ServerTest):
         """The sessions of MCP have a folder in the API's own, where the token is."""
         client = McpClient(self.server)
         self.assertEqual(client.call("rlm_load", path=self.note, var_name="note")[1], False)
-        for path in (self.key, os.path.join(self.server.folder, "api-token"),
-                     os.path.join(self.server.folder, "mcp")):
+        for path in (self.key, os.path.join(self.server.kept, "api-token"),
+                     os.path.join(self.server.kept, "mcp"), self.server.folder):
             text, failed = client.call("rlm_load", path=path, var_name="stolen")
             self.assertTrue(failed, text)
 

@@ -43,7 +43,7 @@ class Doors(ServerTest):
         self.assertEqual(self.status_of(raw), 401)
 
     def test_the_token_is_in_a_file_for_its_owner(self):
-        path = os.path.join(self.server.folder, "api-token")
+        path = os.path.join(self.server.kept, "api-token")
         self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
         self.assertGreaterEqual(len(self.server.token), 64)
         self.assertNotIn(self.server.token, "\n".join(self.server.lines))  # stderr is a file here
@@ -221,7 +221,7 @@ class TokenFile(ServerTest):
         answer = server.ask("GET", "/v1/health", connection=server.tcp(),
                             headers={"Authorization": "Bearer " + "t" * 40})
         self.assertEqual(answer.status, 200)
-        self.assertFalse(os.path.exists(os.path.join(server.folder, "api-token")))
+        self.assertFalse(os.path.exists(os.path.join(server.kept, "api-token")))
 
     def test_a_token_that_others_can_read_is_refused(self):
         top = os.path.realpath(harness.tempfile.mkdtemp(prefix="caisson-http-"))

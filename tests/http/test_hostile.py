@@ -55,7 +55,7 @@ class Pythons(ServerTest):
     WORDS = ()
 
     def loot(self):
-        found = glob.glob(os.path.join(self.server.folder, "forks", "**", "LOOT"), recursive=True)
+        found = glob.glob(os.path.join(self.server.kept, "forks", "**", "LOOT"), recursive=True)
         return " ".join(open(path).read() for path in found)
 
     def test_one_that_a_session_could_write_has_no_zygote(self):
@@ -111,7 +111,7 @@ class Leavings(ServerTest):
         return os.listdir(self.trash()) if os.path.isdir(self.trash()) else []
 
     def forks(self):
-        return glob.glob(os.path.join(self.server.folder, "forks", "**", "wide"), recursive=True)
+        return glob.glob(os.path.join(self.server.kept, "forks", "**", "wide"), recursive=True)
 
     def test_large_trees_are_removed_by_another_process(self):
         os.makedirs(self.trash(), mode=0o700, exist_ok=True)
@@ -215,7 +215,7 @@ class Returns(unittest.TestCase):
         other = server.ask("POST", "/v1/sessions", {"name": "other"})
         self.assertEqual(other.status, 201, other)
         server.stop()
-        with open(os.path.join(server.folder, "own", "sessions.json")) as file:
+        with open(os.path.join(server.kept, "own", "sessions.json")) as file:
             names = [each["name"] for each in json.load(file)["sessions"]]
         self.assertEqual(sorted(names), ["bad", "good", "other"])
 
@@ -229,7 +229,7 @@ class Loading(ServerTest):
     def test_what_is_of_the_kernel_or_of_caisson_is_not_loaded(self):
         name = self.new()
         workspace = self.ok("GET", f"/v1/sessions/{name}").json["workspace"]
-        token = os.path.join(self.server.folder, "api-token")
+        token = os.path.join(self.server.kept, "api-token")
         self.exec(name, "open('/workspace/own', 'w').write('mine')")
         other = self.new()
         self.exec(other, "open('/workspace/other', 'w').write('theirs')")

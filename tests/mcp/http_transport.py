@@ -140,6 +140,24 @@ class Modern(HttpTest):
             result = self.modern_call("rlm_vars", **arguments)
             self.assertTrue(result["isError"])
 
+    def test_who_never_comes_back_makes_room(self):
+        def session(text):
+            return text.split("[session] ")[1].split(":")[0]
+        mine = session(self.modern_call("rlm_exec", code="x = 5")["content"][0]["text"])
+        self.modern_call("rlm_exec", code="x", session=mine)
+        names = []
+        for number in range(36):
+            result = self.modern_call("rlm_exec", code=str(number))
+            self.assertFalse(result.get("isError"), result)
+            names.append(session(result["content"][0]["text"]))
+        # The first of those that nobody came back to are gone; one that is used is not.
+        gone = self.modern_call("rlm_vars", session=names[0])
+        self.assertTrue(gone["isError"])
+        self.assertIn("made room", gone["content"][0]["text"])
+        for name, code, value in ((mine, "x", "5"), (names[-1], "1 + 1", "2")):
+            result = self.modern_call("rlm_exec", code=code, session=name)
+            self.assertEqual(result["content"][0]["text"], value)
+
     def test_headers_must_agree_with_the_body(self):
         good = self.modern_headers("tools/list", {})
         self.assertEqual(self.post("tools/list", {"_meta": META}, good)[0], 200)

@@ -5,16 +5,10 @@ import os
 import signal
 import struct
 import subprocess
-import time
 
-from harness import McpTest
 from intruder import AT_FDCWD, Intruder, socket_of_packets
-
-O_RDONLY, O_WRONLY, O_CREAT = 0, 1, 0o100
-DEADLINE = 30
-# Words of src/session/launch_wire.h.
-MAKE_FORK, LOAD, NOTE, KEEP, TAKE_UP = 3, 7, 8, 9, 10
-FORK_MADE, FILE, TAKEN_UP, FAILED = 66, 67, 70, 74
+from taken_over import (FAILED, FILE, FORK_MADE, KEEP, LOAD, MAKE_FORK, NOTE, O_CREAT, O_RDONLY,
+                        O_WRONLY, TAKE_UP, TAKEN_UP, TakenOver)
 
 
 def status_of(pid):
@@ -22,23 +16,11 @@ def status_of(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in text if ":\t" in line)
 
 
-class Confined(McpTest):
+class Confined(TakenOver):
     def setUp(self):
         super().setUp()
         self.key = self.file("home/.ssh/id_x", "a key")
         self.note = self.file("project/note.txt", "a note")
-
-    def ask(self, server, *calls):
-        """What its process is answered, for each call."""
-        with Intruder(server.process.pid) as intruder:
-            return [intruder.call(*one) for one in calls]
-
-    def own(self, name):
-        return os.path.join(self.state, "caisson", "mcp", "own", name).encode()
-
-    def beside(self, name):
-        """Where its launcher works."""
-        return os.path.join(self.state, "caisson", "mcp", name).encode()
 
     def test_no_file_but_its_own_can_be_opened(self):
         server = self.server()
@@ -70,7 +52,7 @@ class Confined(McpTest):
             ("openat", AT_FDCWD, self.note.encode(), O_WRONLY),
             ("mkdirat", AT_FDCWD, elsewhere, 0o700),
             ("unlinkat", AT_FDCWD, self.note.encode(), 0),
-            ("openat", AT_FDCWD, self.own("new"), O_WRONLY | O_CREAT, 0o600))
+            ("openat", AT_FDCWD, self.own(server, "new"), O_WRONLY | O_CREAT, 0o600))
         self.assertEqual(answers[:4], [-errno.EACCES] * 4)
         self.assertGreaterEqual(answers[4], 0)
         self.assertFalse(os.path.exists(elsewhere))
@@ -80,49 +62,35 @@ class Confined(McpTest):
         server.text("rlm_exec", code="1")
         made = self.ask(
             server,
-            ("symlinkat", self.home.encode(), AT_FDCWD, self.own("link")),
-            ("linkat", AT_FDCWD, self.note.encode(), AT_FDCWD, self.own("hard"), 0),
-            ("mkdirat", AT_FDCWD, self.beside("new"), 0o700))
+            ("symlinkat", self.home.encode(), AT_FDCWD, self.own(server, "link")),
+            ("linkat", AT_FDCWD, self.note.encode(), AT_FDCWD, self.own(server, "hard"), 0),
+            ("mkdirat", AT_FDCWD, self.beside(server, "new"), 0o700))
         self.assertLess(max(made), 0, made)
 
     def test_the_folders_of_cells_are_out_of_its_reach(self):
         """A cell's link in a kept workspace and one rename: then the launcher would look through it."""
         server = self.server()
         server.text("rlm_exec", code="import os; os.symlink('/', '/workspace/layers')")
-        names = ("forks", "rooms", "workspaces", "branches", "trash")
+        names = ("forks", "rooms", "workspaces", "branches", "../../trash")
         for name in names:
-            self.assertTrue(os.path.isdir(self.beside(name)), name)
-        moved = self.ask(server, *[("renameat2", AT_FDCWD, self.beside(name), AT_FDCWD,
-                                    self.beside("evil"), 0) for name in names])
-        moved += self.ask(server, ("renameat2", AT_FDCWD, self.beside("rooms"), AT_FDCWD,
-                                   self.beside("workspaces"), 2))
-        moved += self.ask(server, ("renameat2", AT_FDCWD, self.own(""), AT_FDCWD,
-                                   self.beside("evil"), 0))
-        opened = self.ask(server, *[("openat", AT_FDCWD, self.beside(name), O_RDONLY)
+            self.assertTrue(os.path.isdir(self.beside(server, name)), name)
+        moved = self.ask(server, *[("renameat2", AT_FDCWD, self.beside(server, name), AT_FDCWD,
+                                    self.beside(server, "evil"), 0) for name in names])
+        moved += self.ask(server, ("renameat2", AT_FDCWD, self.beside(server, "rooms"), AT_FDCWD,
+                                   self.beside(server, "workspaces"), 2))
+        moved += self.ask(server, ("renameat2", AT_FDCWD, self.own(server, ""), AT_FDCWD,
+                                   self.beside(server, "evil"), 0))
+        opened = self.ask(server, *[("openat", AT_FDCWD, self.beside(server, name), O_RDONLY)
                                     for name in names])
-        made = self.ask(server, *[("mkdirat", AT_FDCWD, self.beside(name + "/x"), 0o700)
+        made = self.ask(server, *[("mkdirat", AT_FDCWD, self.beside(server, name + "/x"), 0o700)
                                   for name in names])
         self.assertEqual(moved + opened + made, [-errno.EACCES] * 17)
-
-    def order(self, intruder, socket, word, texts, number=0, answers=()):
-        """What its launcher says to that, of these kinds: the kind, the texts, the descriptors."""
-        data = struct.pack("<IIQ", word, 77777, number)
-        for text in texts:
-            data += struct.pack("<I", len(text)) + text
-        self.assertEqual(intruder.send(socket, data), len(data))
-        until = time.monotonic() + DEADLINE
-        while answers and time.monotonic() < until:
-            told = intruder.receive(socket)
-            if told and struct.unpack("<II", told[0][:8]) in [(one, 77777) for one in answers]:
-                return struct.unpack("<I", told[0][:4])[0], told[0][16:], told[1]
-            time.sleep(0.001)
-        self.assertEqual(answers, ())
 
     def test_no_way_into_a_cgroup_is_handed_to_it(self):
         """With one it could move any process of its user's there, and have it killed."""
         server = self.server()
         server.text("rlm_exec", code="1")
-        key, = {name.split("-")[1] for name in os.listdir(self.beside("forks").decode())
+        key, = {name.split("-")[1] for name in os.listdir(self.beside(server, "forks").decode())
                 if "-" in name}
         pid = server.process.pid
         socket = socket_of_packets(pid)
@@ -145,7 +113,7 @@ class Confined(McpTest):
             f"os.symlink({self.home!r}, '/workspace/layers')\n"
             f"os.symlink({os.path.join(self.state, 'caisson')!r}, '/workspace/w')\n"
             f"os.symlink({self.home!r}, '/branches/Documents')"))
-        top = self.beside("").decode()
+        top = self.beside(server, "").decode()
         found, = glob.glob(top + "forks/*/*/files/mark") + glob.glob(top + "workspaces/*/mark")
         files = os.path.dirname(found)
         # A cell of its own has its workspace beside its room.
@@ -154,7 +122,7 @@ class Confined(McpTest):
         pid = server.process.pid
         socket = socket_of_packets(pid)
         with Intruder(pid) as intruder:
-            for workspace in (files + "/w", files, self.beside("").decode(), "/"):
+            for workspace in (files + "/w", files, self.beside(server, "").decode(), "/"):
                 kind, text, _ = self.order(intruder, socket, LOAD, (token.encode(), workspace.encode()),
                                            answers=(FILE, FAILED))
                 self.assertEqual(kind, FAILED, (workspace, text))
@@ -168,7 +136,7 @@ class Confined(McpTest):
         self.assertTrue(os.path.exists(document))
         self.assertEqual(sorted(os.listdir(self.home)), [".ssh", "Documents"])
         for name in ("workspaces", "branches"):
-            self.assertNotIn("Documents", os.listdir(self.beside(name).decode()))
+            self.assertNotIn("Documents", os.listdir(self.beside(server, name).decode()))
 
     def test_no_program_no_process_no_socket_no_mount(self):
         server = self.server()

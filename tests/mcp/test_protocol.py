@@ -35,8 +35,11 @@ class Dialects(McpTest):
         server.request("prompts/list")
         server.modern("tools/list")
         self.assertEqual(self.cells(server.process.pid), set())
-        # Its folder is there, since it could not be let in later; it is empty.
-        self.assertEqual([names for _, _, names in os.walk(self.state) if names], [])
+        # Its folder is there, since it could not be let in later; it is empty, and its lock beside it.
+        files = [os.path.join(folder, name) for folder, _, names in os.walk(self.state)
+                 for name in names]
+        self.assertEqual([(os.path.basename(os.path.dirname(one)), os.path.splitext(one)[1],
+                           os.path.getsize(one)) for one in files], [("passing", ".lock", 0)])
         self.assertEqual(os.listdir(self.home), [])
 
     def test_tools_are_the_same_in_both_dialects_and_carry_what_clients_need(self):
@@ -55,6 +58,8 @@ class Dialects(McpTest):
             self.assertNotIn("outputSchema", tool)
         self.assertTrue(old[0]["_meta"]["anthropic/alwaysLoad"])
         self.assertTrue(old[3]["annotations"]["readOnlyHint"])
+        self.assertFalse(old[2]["annotations"]["readOnlyHint"])  # its query is code
+        self.assertLessEqual({"max_iterations", "max_llm_calls"}, set(old[4]["inputSchema"]["properties"]))
         self.assertTrue(old[5]["annotations"]["destructiveHint"])
 
     def test_prompts_and_completion(self):
@@ -70,6 +75,13 @@ class Dialects(McpTest):
             "ref": {"type": "ref/resource", "uri": "rlm://{session}/outputs/{number}"},
             "argument": {"name": "session", "value": ""}})
         self.assertEqual(done["result"]["completion"]["values"], [])
+        for session in ("one", "two"):
+            server.text("rlm_exec", code="print('x' * 30000)", session=session)
+        for context, numbers in (({}, ["2", "1"]), ({"arguments": {"session": "one"}}, ["1"])):
+            done = server.request("completion/complete", {
+                "ref": {"type": "ref/resource", "uri": "rlm://{session}/outputs/{number}"},
+                "argument": {"name": "number", "value": ""}, "context": context})
+            self.assertEqual(done["result"]["completion"]["values"], numbers)
 
     def test_subscriptions_are_acknowledged_and_end_by_cancellation(self):
         server = self.server(initialize=False)
@@ -115,7 +127,7 @@ class WrongMessages(McpTest):
             (b'{"jsonrpc":"2.0","id":1,"method":"ping"', None, -32700),
             (b'{"jsonrpc":"2.0","id":1,"method":"pi\xffng"}', None, -32700),
             (b'{"jsonrpc":"2.0","id":1,"method":"ping"}{}', None, -32700),
-            (deep, None, -32700),
+            (deep, 1, -32700),
             (b"[]", None, -32600),
             (b"17", None, -32600),
             (b'"text"', None, -32600),
@@ -148,9 +160,27 @@ class WrongMessages(McpTest):
 
     def test_a_message_of_more_than_8_MiB_is_refused_and_skipped(self):
         server = self.server()
-        line = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + b"x" * (9 << 20) + b'"}}'
-        self.assertEqual(self.error_of(server, line), (None, -32600))
+        long = b"x" * (9 << 20)
+        # The id may stand on either side, and what looks like one deeper inside is none.
+        for line, request in (
+                (b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"' + long + b'"}}', 1),
+                (b'{"method":"ping","params":{"id":7,"a":"' + long + b'"},"jsonrpc":"2.0", "id" : "b"}', "b"),
+                (b'{"method":"ping","params":{"id":7,"a":"\\",\\"id\\":3,' + long + b'"}}', None),
+                (b'{"id":1,"method":"ping","a":"' + long + b'","id":2}', None),
+                (long, None)):
+            self.assertEqual(self.error_of(server, line), (request, -32600))
         self.assertEqual(server.request("ping")["result"], {})
+
+    def test_half_of_a_character_is_taken_for_none(self):
+        server = self.server()
+        for written, meant in ((b"\\ud83d", "\ufffd"), (b"\\uDE00!", "\ufffd!"),
+                               (b"\\ud83d\\ude00", "\U0001f600"), (b"\\\\ud83d", "\\ud83d"),
+                               (b"\\ud83d\\ud83d\\ude00", "\ufffd\U0001f600")):
+            with self.subTest(written):
+                server.send_bytes(b'{"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{"name":'
+                                  b'"explore","arguments":{"path":"a' + written + b'z","question":"q"}}}\n')
+                text = server.answer(5)["result"]["messages"][0]["content"]["text"]
+                self.assertIn(f"a{meant}z", text)
 
     def test_a_message_may_come_in_pieces_and_blank_lines_are_nothing(self):
         server = self.server()

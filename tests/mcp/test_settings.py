@@ -85,6 +85,32 @@ class Settings(McpTest):
                       server.text("rlm_exec", code="fetch('http://example.com/')"))
         self.assertNotIn("hello", server.text("rlm_exec", code=f"fetch('http://localhost:{closed}/')"))
 
+    def test_what_was_refused_is_told_with_the_result(self):
+        server = self.start(network={"allowedDomains": ["api.example.com"], "deniedDomains": []})
+        text = server.fails("rlm_exec", code="import socket; socket.getaddrinfo('other.example', 80)")
+        self.assertIn("[denied] other.example", text)
+        # Once for each, and not more than a few.
+        many = ("for i in range(20):\n    for _ in range(2):\n        try: socket.getaddrinfo"
+                "(f'h{i}.example', 80)\n        except OSError: pass")
+        lines = server.text("rlm_exec", code=many).split("\n")
+        denied = [line for line in lines if line.startswith("[denied]")]
+        self.assertEqual(len(denied), 4, denied)
+        self.assertIn("more", denied[-1])
+        self.assertNotIn("[denied]", server.text("rlm_exec", code="1"))
+
+    def test_instructions_follow_the_policy(self):
+        plain = self.server(initialize=False).initialize()["instructions"]
+        self.assertIn("no network", plain)
+        self.file("project/data/in.txt", "x")
+        server = self.server("--settings", self.settings(
+            network={"allowedDomains": ["api.example.com"], "deniedDomains": []},
+            filesystem={"allowRead": ["data"]}), initialize=False)
+        opened = server.initialize()["instructions"]
+        self.assertNotIn("no network", opened)
+        self.assertIn("hosts that the policy allows", opened)
+        self.assertIn("folders that the policy names", opened)
+        self.assertLess(max(len(plain), len(opened)), 2048)
+
     def test_credentials(self):
         self.env["SERVICE_KEY"] = "the-real-key"
         self.env["OTHER_KEY"] = "another-key"

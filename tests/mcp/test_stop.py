@@ -53,6 +53,13 @@ class Stopping(McpTest):
         self.assertIn("ended", text)
         self.assertEqual(server.text("rlm_exec", code="1 + 1"), "2")
 
+    def test_the_limit_is_named_when_memory_runs_out(self):
+        server = self.server("--", "--memory", "300M")
+        text = server.fails("rlm_exec", code="x = bytearray(1 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1")
+        self.assertIn("300M", text)
+        self.assertIn("memory", text)
+        self.assertEqual(without_notes(server.text("rlm_exec", code="1 + 1")), "2")
+
     def test_exit_is_not_the_end(self):
         server = self.server()
         server.text("rlm_exec", code="kept = 1")

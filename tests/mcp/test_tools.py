@@ -1,7 +1,11 @@
 """The tools, with the texts that their users know."""
 import base64
 import json
+import os
+import select
+import subprocess
 
+import harness
 from harness import McpTest
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"x" * 100).decode()
@@ -214,3 +218,30 @@ class Tools(McpTest):
         server.pending.clear()
         server.text("rlm_exec", code=code)
         self.assertEqual(server.pending, [])
+
+    def test_a_person_at_a_terminal_is_told_what_this_is(self):
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        process = subprocess.Popen([harness.BINARY, "mcp"], env=self.env, cwd=self.project,
+                                   stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        os.close(theirs)
+        try:
+            said = select.select([process.stderr], [], [], harness.DEADLINE)[0] and os.read(
+                process.stderr.fileno(), 4096)
+        finally:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+        self.assertIn(b"this is an MCP server", said or b"")
+        # A client hears nothing of it.
+        server = self.server()
+        self.assertEqual(server.end(), 0)
+        self.assertEqual(server.process.stderr.read(), b"")
+
+    def test_a_module_that_is_not_there_is_told_to_whoever_named_it(self):
+        server = self.server("--preload", "nosuchmodule")
+        self.assertEqual(server.text("rlm_exec", code="1 + 1"), "2")
+        self.assertEqual(server.text("rlm_exec", code="2 + 2", session="other"), "4")
+        self.assertEqual(server.end(), 0)
+        said = server.process.stderr.read()
+        self.assertEqual(said.count(b"nosuchmodule"), 1, said)

@@ -1,0 +1,171 @@
+#include "session/path_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace caisson::session {
+
+namespace {
+
+constexpr int kMostLinks = 40;  // as the kernel follows (path_resolution(7))
+constexpr size_t kMostRest = 4 * PATH_MAX;
+constexpr size_t kMostDepth = PATH_MAX / 2;
+constexpr int kLooking = O_PATH | O_CLOEXEC;
+
+Error trouble(int errnum) { return Error::from_errno("follow a path", errnum); }
+
+bool is_proc(int folder) {
+  struct statfs info;
+  return ::fstatfs(folder, &info) == 0 && info.f_type == PROC_SUPER_MAGIC;
+}
+
+class Walk {
+ public:
+  Walk(std::string path, const LookAtTurn& look) : rest_(std::move(path)), look_(look) {}
+
+  Result<Walked> run() {
+    TRY(go_to_root());
+    for (;;) {
+      std::string name = take_name();
+      if (name.empty()) return Walked{std::move(at_), std::move(folder_), {}};
+      if (name == ".") continue;
+      if (TRY(step(name))) continue;
+      for (std::string more = take_name(); !more.empty(); more = take_name()) name += "/" + more;
+      return Walked{{}, std::move(at_), std::move(name)};
+    }
+  }
+
+ private:
+  bool has_more() const { return rest_.find_first_not_of('/') != std::string::npos; }
+
+  std::string take_name() {
+    size_t begin = rest_.find_first_not_of('/');
+    if (begin == std::string::npos) return {};
+    size_t end = std::min(rest_.find('/', begin), rest_.size());
+    std::string name = rest_.substr(begin, end - begin);
+    rest_.erase(0, end);
+    return name;
+  }
+
+  Result<void> go_to_root() {
+    at_.reset(::open("/", kLooking | O_DIRECTORY));
+    folder_.reset();
+    return at_ ? Result<void>() : trouble(errno);
+  }
+
+  // False: there is no such name.
+  Result<bool> step(const std::string& name) {
+    if (name == "..") {
+      TRY(look_(at_.get(), Turn::kUp));
+      return go_to(UniqueFd{::openat(at_.get(), "..", kLooking | O_DIRECTORY)});
+    }
+    // Without O_DIRECTORY nothing would be mounted on demand (autofs); a link is no directory.
+    UniqueFd next{
+        ::openat(at_.get(), name.c_str(), kLooking | O_NOFOLLOW | (has_more() ? O_DIRECTORY : 0))};
+    if (!next && (errno == ENOTDIR || errno == ELOOP))
+      next.reset(::openat(at_.get(), name.c_str(), kLooking | O_NOFOLLOW));
+    if (!next && errno != ENOENT) return trouble(errno);
+    struct stat info {};
+    if (next && ::fstat(next.get(), &info) != 0) return trouble(errno);
+    if (next && S_ISLNK(info.st_mode)) return follow(name, next.get(), info);
+    TRY(look_(at_.get(), Turn::kName));
+    if (!next) return false;
+    return go_to(std::move(next));
+  }
+
+  Result<bool> go_to(UniqueFd next) {
+    if (!next) return trouble(errno);
+    folder_ = std::move(at_);
+    at_ = std::move(next);
+    return true;
+  }
+
+  Result<bool> follow(const std::string& name, int link, const struct stat& info) {
+    TRY(look_(at_.get(), Turn::kLink));
+    if (++links_ > kMostLinks) return trouble(ELOOP);
+    if (is_proc(at_.get())) {  // what it says may be no path at all: "pipe:[1]"
+      at_.reset(::openat(at_.get(), name.c_str(), kLooking));
+      folder_.reset();
+      return at_ ? Result<bool>(true) : trouble(errno);
+    }
+    struct stat folder;
+    if (::fstat(at_.get(), &folder) != 0) return trouble(errno);
+    if (!may_follow_link(folder, info, ::geteuid())) return trouble(EACCES);
+    char text[PATH_MAX];
+    ssize_t size = ::readlinkat(link, "", text, sizeof text);
+    if (size < 0) return trouble(errno);
+    std::string to(text, static_cast<size_t>(size));
+    if (to.empty()) return trouble(ENOENT);
+    if (to.size() == sizeof text || to.size() + rest_.size() > kMostRest)
+      return trouble(ENAMETOOLONG);
+    if (to.starts_with('/')) TRY(go_to_root());
+    rest_ = to + "/" + rest_;
+    return true;
+  }
+
+  std::string rest_;
+  const LookAtTurn& look_;
+  UniqueFd at_, folder_;
+  int links_ = 0;
+};
+
+}  // namespace
+
+bool may_follow_link(const struct stat& folder, const struct stat& link, uid_t we) {
+  constexpr mode_t kShared = S_ISVTX | S_IWOTH;
+  return (folder.st_mode & kShared) != kShared || link.st_uid == we || link.st_uid == folder.st_uid;
+}
+
+Result<Walked> walk_path(const std::string& path, const LookAtTurn& look) {
+  if (!path.starts_with('/') || path.size() > kMostRest || path.find('\0') != std::string::npos)
+    return trouble(EINVAL);
+  return Walk(path, look).run();
+}
+
+Result<std::string> real_path_of(int fd) {
+  char text[PATH_MAX];
+  std::string link = fmt::format("/proc/self/fd/{}", fd);
+  ssize_t size = ::readlink(link.c_str(), text, sizeof text);
+  if (size < 0) return Error::system("read " + link);
+  if (size == sizeof text) return Error::plain("a path that is too long");
+  return std::string(text, static_cast<size_t>(size));
+}
+
+// Up by "..", and not by the names in a path: those may mean something else by the time that they
+// are looked up. "/" is above itself; a folder can be mounted on one in itself, and look so.
+std::vector<FileIdentity> folders_from(int folder) {
+  std::vector<FileIdentity> all;
+  UniqueFd at{::fcntl(folder, F_DUPFD_CLOEXEC, 3)};
+  for (int same = 0; at && same < 3 && all.size() < kMostDepth;) {
+    struct stat info;
+    if (::fstat(at.get(), &info) != 0) break;
+    FileIdentity one{info.st_dev, info.st_ino};
+    same = !all.empty() && all.back() == one ? same + 1 : 0;
+    if (same == 0) all.push_back(one);
+    at.reset(::openat(at.get(), "..", kLooking | O_DIRECTORY));
+  }
+  return all;
+}
+
+Result<FoundPlace> place_of(int folder) {
+  return FoundPlace{TRY(real_path_of(folder)), folders_from(folder)};
+}
+
+bool lies_in(const FoundPlace& place, const WrittenFolder& folder) {
+  if (folder.identity != FileIdentity{} &&
+      std::ranges::find(place.folders, folder.identity) != place.folders.end())
+    return true;
+  const std::string& path = folder.path;
+  return path == "/" || place.path == path || place.path.starts_with(path + "/");
+}
+
+}  // namespace caisson::session

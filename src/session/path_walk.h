@@ -1,0 +1,50 @@
+// A path followed name by name, as the kernel follows it, with a word at each turn. A cell that can
+// write a folder decides where its links lead: whoever opens files for others has to know in which
+// folders the way turned, and must then use what was found, and not the path once more.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "session/load_rules.h"
+
+namespace caisson::session {
+
+enum class Turn { kName, kLink, kUp };  // a plain name, a link, ".."
+
+struct Walked {
+  UniqueFd end;         // O_PATH; none: it is not there
+  UniqueFd folder;      // where the last name is; none: a link of the kernel's own led away from it
+  std::string missing;  // from the first name on that is not there
+};
+
+// `look` is asked for each folder in which a name of the path, or of a link on the way, is looked
+// up; its error is the end of the walk. Other errors have their errno.
+using LookAtTurn = std::function<Result<void>(int folder, Turn)>;
+Result<Walked> walk_path(const std::string& path, const LookAtTurn& look);
+
+// Pure. In a folder like /tmp the kernel follows nobody's link but one's own and that of the
+// folder's owner (protected_symlinks, proc(5)). Here the text of a link is read instead, so the
+// rule is ours to keep.
+bool may_follow_link(const struct stat& folder, const struct stat& link, uid_t we);
+
+// As the kernel names it now.
+Result<std::string> real_path_of(int fd);
+// The folder itself and each one above it, by what they are.
+std::vector<FileIdentity> folders_from(int folder);
+
+// Where something lies: `folders` are itself, if it is one, and those above it.
+struct FoundPlace {
+  std::string path;
+  std::vector<FileIdentity> folders;
+};
+Result<FoundPlace> place_of(int folder);
+// True also for the folder itself.
+bool lies_in(const FoundPlace&, const WrittenFolder&);
+
+}  // namespace caisson::session

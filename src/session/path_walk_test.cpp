@@ -1,0 +1,125 @@
+#include "session/path_walk.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace caisson::session {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PathWalk : public testing::Test {
+ protected:
+  PathWalk() {
+    char name[] = "/tmp/caisson-walk-XXXXXX";
+    top_ = fs::canonical(::mkdtemp(name)).string();
+    fs::create_directories(top_ + "/a/b");
+    fs::create_directories(top_ + "/other");
+    std::ofstream(top_ + "/a/b/file") << "x";
+  }
+  ~PathWalk() override { fs::remove_all(top_); }
+
+  void link(const std::string& to, const std::string& name) {
+    fs::create_symlink(to, top_ + "/" + name);
+  }
+  // Where the path ends, by its real name; "" if it isn't there. Turns below the top are kept.
+  std::string end_of(const std::string& path) {
+    turns_.clear();
+    Result<Walked> way = walk_path(path, [this](int folder, Turn turn) -> Result<void> {
+      std::string at = *real_path_of(folder);
+      const char* kind = turn == Turn::kName ? "" : turn == Turn::kLink ? "@" : "..";
+      if (at.starts_with(top_)) turns_.push_back(at.substr(top_.size()) + kind);
+      return {};
+    });
+    if (!way) return "error " + std::to_string(way.error().errnum);
+    missing_ = way->missing;
+    return way->end ? real_path_of(way->end.get()).value() : std::string();
+  }
+
+  std::string top_, missing_;
+  std::vector<std::string> turns_;
+};
+
+TEST_F(PathWalk, EndsWhereTheKernelWouldEnd) {
+  link("b", "a/short");
+  link(top_ + "/a", "whole");
+  link("../other/../a/short/file", "other/far");
+  for (const char* path : {"/a/b/file", "/a/short/file", "/whole/short/./file", "/other/far",
+                           "//a//b//file", "/a/b/../b/file", "/whole/b/..", "/a/b/"})
+    EXPECT_EQ(end_of(top_ + path), fs::canonical(top_ + path).string()) << path;
+  EXPECT_EQ(end_of("/"), "/");
+}
+
+TEST_F(PathWalk, EveryTurnIsTold) {
+  link("../a/b", "other/in");
+  EXPECT_EQ(end_of(top_ + "/other/in/file"), top_ + "/a/b/file");
+  EXPECT_EQ(turns_, (std::vector<std::string>{"", "/other@", "/other..", "", "/a", "/a/b"}));
+}
+
+TEST_F(PathWalk, WhatIsNotThereIsTheRest) {
+  EXPECT_EQ(end_of(top_ + "/a/none/x"), "");
+  EXPECT_EQ(missing_, "none/x");
+  EXPECT_EQ(turns_.back(), "/a");
+  link("/nowhere/at/all", "broken");
+  EXPECT_EQ(end_of(top_ + "/broken"), "");
+  EXPECT_EQ(missing_, "nowhere/at/all");
+}
+
+TEST_F(PathWalk, LoopsAndFilesOnTheWayAreErrors) {
+  link("two", "one");
+  link("one", "two");
+  EXPECT_EQ(end_of(top_ + "/one"), "error " + std::to_string(ELOOP));
+  EXPECT_EQ(end_of(top_ + "/a/b/file/x"), "error " + std::to_string(ENOTDIR));
+  EXPECT_EQ(end_of("relative"), "error " + std::to_string(EINVAL));
+  EXPECT_EQ(end_of(std::string("/a\0b", 4)), "error " + std::to_string(EINVAL));
+}
+
+TEST_F(PathWalk, AnErrorAtATurnEndsTheWalk) {
+  link("a", "to");
+  auto no_links = [](int, Turn turn) -> Result<void> {
+    if (turn == Turn::kLink) return Error::plain("a link");
+    return {};
+  };
+  EXPECT_TRUE(walk_path(top_ + "/a/b", no_links).ok());
+  EXPECT_EQ(walk_path(top_ + "/to/b", no_links).error().what, "a link");
+}
+
+TEST(FollowedLinks, InAFolderOfAllThoseOfSomebodyElseAreNot) {
+  struct stat folder {
+  }, link{};
+  folder.st_uid = 0;
+  for (uid_t owner : {0u, 1000u, 1001u}) {
+    link.st_uid = owner;
+    folder.st_mode = S_IFDIR | 01777;
+    EXPECT_EQ(may_follow_link(folder, link, 1000), owner != 1001) << owner;
+    folder.st_mode = S_IFDIR | 0755;
+    EXPECT_TRUE(may_follow_link(folder, link, 1000)) << owner;
+  }
+}
+
+TEST_F(PathWalk, AFolderIsKnownByWhatItIs) {
+  struct stat info;
+  ASSERT_EQ(::stat((top_ + "/a").c_str(), &info), 0);
+  WrittenFolder renamed{"/elsewhere", {info.st_dev, info.st_ino}}, named{top_ + "/a", {}};
+  auto place = [this](const char* path) {
+    UniqueFd fd{::open((top_ + path).c_str(), O_PATH)};
+    return *place_of(fd.get());
+  };
+  for (const WrittenFolder& one : {renamed, named}) {
+    EXPECT_TRUE(lies_in(place("/a"), one));
+    EXPECT_TRUE(lies_in(place("/a/b"), one));
+    EXPECT_FALSE(lies_in(place("/other"), one));
+    EXPECT_FALSE(lies_in(place(""), one));
+  }
+  EXPECT_FALSE(lies_in({top_ + "/ab", {}}, named));
+  EXPECT_TRUE(lies_in(place("/other"), {"/", {}}));
+}
+
+}  // namespace
+}  // namespace caisson::session

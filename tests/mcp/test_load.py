@@ -1,0 +1,100 @@
+"""rlm_load opens what the policy lets a session read, and no credential: what a cell can't see does
+not come in by another way."""
+import json
+import os
+
+from harness import McpTest
+
+KEY = "the-real-key-of-the-service"
+
+
+class Load(McpTest):
+    def settings(self, **keys):
+        keys.setdefault("network", {"allowedDomains": [], "deniedDomains": []})
+        keys["filesystem"] = {"denyRead": [], "allowWrite": [], "denyWrite": [],
+                              **keys.get("filesystem", {})}
+        return self.server("--settings", self.file("settings.json", json.dumps(keys)))
+
+    def refused(self, server, path):
+        text = server.fails("rlm_load", path=path, var_name="k")
+        self.assertTrue(text.startswith("Error: access denied"), f"{path}: {text}")
+        self.assertNotIn(KEY, text)
+
+    def test_what_denyread_hides_is_not_loaded(self):
+        for name in ("secret/k", "deep/a/b.pem", "deep/a/b.txt", "secret/open/note"):
+            self.file("project/" + name, KEY)
+        os.symlink(os.path.join(self.project, "secret"), os.path.join(self.project, "way"))
+        server = self.settings(filesystem={"denyRead": ["./secret", "./deep/**/*.pem"],
+                                           "allowRead": ["./secret/open"]})
+        for path in ("secret/k", os.path.join(self.project, "secret/k"), "secret/../secret/k", "way/k",
+                     "deep/a/b.pem", "secret/none"):
+            with self.subTest(path):
+                self.refused(server, path)
+        # What is not hidden is loaded, and what allowRead shows again.
+        for path in ("deep/a/b.txt", "secret/open/note", "way/open/note"):
+            with self.subTest(path):
+                self.assertIn("Loaded", server.text("rlm_load", path=path, var_name="k"))
+
+    def test_hidden_files_are_left_out_of_a_folder_and_named(self):
+        self.file("project/deep/b.pem", KEY)
+        self.file("project/deep/b.txt", "plain")
+        server = self.settings(filesystem={"denyRead": ["./deep/*.pem"]})
+        for path in ("deep", "deep/*"):
+            text = server.text("rlm_load", path=path, var_name="d")
+            self.assertIn("(1 file, 5 chars)", text)
+            self.assertIn("b.pem", text)
+            self.assertIn("'b.txt'", server.text("rlm_exec", code="list(d)"))
+            self.assertEqual(server.text("rlm_exec", code=f"{KEY[:8]!r} in str(d)"), "False")
+
+    def test_a_masked_credential_stays_outside(self):
+        self.file("home/service.key", KEY)
+        self.file("home/denied.key", KEY)
+        server = self.settings(
+            network={"allowedDomains": ["api.example.com"], "deniedDomains": [], "tlsTerminate": {}},
+            filesystem={"allowRead": ["~/"]},
+            credentials={"files": [{"path": "~/service.key", "mode": "mask"},
+                                   {"path": "~/denied.key", "mode": "deny"}]})
+        for path in ("~/service.key", os.path.join(self.home, "service.key"), "~/denied.key", "~/*.key"):
+            with self.subTest(path):
+                self.refused(server, path)
+
+    def test_the_file_of_a_secret_stays_outside(self):
+        path = self.file("project/token", KEY)
+        other = self.file("project/other", "plain")
+        server = self.server("--", "--secret", f"TOKEN=file:{path}@api.example.com")
+        self.refused(server, path)
+        self.refused(server, "token")
+        self.assertIn("Loaded", server.text("rlm_load", path=other, var_name="k"))
+
+    def test_files_of_credentials_are_refused_whatever_the_policy(self):
+        names = (".netrc", ".git-credentials", ".docker/config.json", ".kube/config", ".npmrc",
+                 ".pypirc", ".claude/.credentials.json", ".config/gh/hosts.yml", ".azure/tokens",
+                 ".ssh/id", ".aws/credentials")
+        for name in names:
+            self.file("home/" + name, KEY)
+        self.file("home/.config/other.txt", "plain")
+        server = self.server()
+        for name in names:
+            with self.subTest(name):
+                self.refused(server, "~/" + name)
+        # Whether a name is there is not told either.
+        self.refused(server, "~/.ssh/missing")
+        self.refused(server, "~/.ssh/*.missing")
+        text = server.text("rlm_load", path="~", var_name="all")
+        self.assertIn("(1 file, 5 chars)", text)
+        for name in names:
+            self.assertIn(name, text)
+
+    def test_a_policy_that_is_no_policy_loads_nothing(self):
+        path = self.file("project/plain", "plain")
+        server = self.server("--", "--tier", "nonsense")
+        self.assertTrue(server.fails("rlm_load", path=path, var_name="k").startswith("Error: "))
+
+    def test_many_files_are_told_in_sum(self):
+        self.file("project/many/a.txt", "x" * 100)
+        self.file("project/many/b.txt", "y" * 7)
+        server = self.server()
+        self.assertEqual(server.text("rlm_load", path="many", var_name="d"),
+                         "Loaded many into `d` (2 files, 107 chars)")
+        self.assertEqual(server.text("rlm_load", path="many/*.txt", var_name="d"),
+                         "Loaded *.txt into `d` (2 files, 107 chars)")
