@@ -175,9 +175,10 @@ int explain_command(std::span<const std::string> args, const ProcessStart& start
   Result<Job> job = make_job(args, start, Look::kOnly);
   if (!job) return report(job.error());
   if (job->flags.help) {
+    std::string help = exec_help();  // whose first line says what exec is for
     return print(
         "caisson explain takes the options and the command of `caisson exec`, and --json.\n" +
-        exec_help());
+        help.substr(help.find('\n') + 1));
   }
   Result<Plan> plan = make_plan(job->policy, job->command, job->facts);
   if (!plan) return report(plan.error());

@@ -244,4 +244,5 @@ class Tools(McpTest):
         self.assertEqual(server.text("rlm_exec", code="2 + 2", session="other"), "4")
         self.assertEqual(server.end(), 0)
         said = server.process.stderr.read()
-        self.assertEqual(said.count(b"nosuchmodule"), 1, said)
+        # Without a cgroup each session has a cell of its own, and none of them preloads anything.
+        self.assertIn(said.count(b"nosuchmodule"), (1,) if os.geteuid() == 0 else (0, 1), said)
