@@ -7,21 +7,20 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/folder_fixture.h"
+
 namespace caisson {
 namespace {
 
 namespace fs = std::filesystem;
 
-class SessionRootsTest : public testing::Test {
+class SessionRootsTest : public FolderFixture {
  protected:
   SessionRootsTest() {
-    char name[] = "/tmp/caisson-roots-XXXXXX";
-    top_ = fs::canonical(::mkdtemp(name)).string();
     for (const char* folder : {"/w/in", "/other", "/home"}) fs::create_directories(top_ + folder);
     caller_.home = top_ + "/home";
     caller_.cwd = top_;
   }
-  ~SessionRootsTest() override { fs::remove_all(top_); }
 
   bool fits(std::vector<std::string> words, std::vector<std::string> workspaces = {}) {
     Result<std::vector<std::string>> found =
@@ -36,7 +35,6 @@ class SessionRootsTest : public testing::Test {
     return path;
   }
 
-  std::string top_;
   Caller caller_;
   std::vector<std::string> written_;
 };

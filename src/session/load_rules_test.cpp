@@ -9,6 +9,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/folder_fixture.h"
 #include "session/slices.h"
 
 namespace caisson::session {
@@ -178,15 +179,12 @@ TEST(Load, OthersHaveTheirTurnWhileALargeFileIsCopied) {
 }
 
 // Beside one folder that sessions write lies what they were not given.
-class Written : public testing::Test {
+class Written : public FolderFixture {
  protected:
   Written() {
-    char name[] = "/tmp/caisson-load-XXXXXX";
-    top_ = fs::canonical(::mkdtemp(name)).string();
     for (const char* folder : {"/w/in", "/outside"}) fs::create_directories(top_ + folder);
     for (const char* file : {"/w/in/plain", "/outside/taxes"}) std::ofstream(top_ + file) << "x";
   }
-  ~Written() override { fs::remove_all(top_); }
   std::string link(const std::string& to, const std::string& name) const {
     fs::create_symlink(to, top_ + name);
     return top_ + name;
@@ -194,7 +192,6 @@ class Written : public testing::Test {
   bool loads(const std::string& path, bool any = false) const {
     return load(path, {.bytes = 100}, {{{top_ + "/w", {}}}, any}).ok();
   }
-  std::string top_;
 };
 
 TEST_F(Written, ALinkThereMayNotLeadOut) {

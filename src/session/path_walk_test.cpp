@@ -9,21 +9,20 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/folder_fixture.h"
+
 namespace caisson::session {
 namespace {
 
 namespace fs = std::filesystem;
 
-class PathWalk : public testing::Test {
+class PathWalk : public FolderFixture {
  protected:
   PathWalk() {
-    char name[] = "/tmp/caisson-walk-XXXXXX";
-    top_ = fs::canonical(::mkdtemp(name)).string();
     fs::create_directories(top_ + "/a/b");
     fs::create_directories(top_ + "/other");
     std::ofstream(top_ + "/a/b/file") << "x";
   }
-  ~PathWalk() override { fs::remove_all(top_); }
 
   void link(const std::string& to, const std::string& name) {
     fs::create_symlink(to, top_ + "/" + name);
@@ -42,7 +41,7 @@ class PathWalk : public testing::Test {
     return way->end ? real_path_of(way->end.get()).value() : std::string();
   }
 
-  std::string top_, missing_;
+  std::string missing_;
   std::vector<std::string> turns_;
 };
 

@@ -6,17 +6,17 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/folder_fixture.h"
+
 namespace caisson::session {
 namespace {
 
 namespace fs = std::filesystem;
 
 // A virtual environment in a project, made of an interpreter elsewhere.
-class Installed : public testing::Test {
+class Installed : public FolderFixture {
  protected:
   Installed() {
-    char name[] = "/tmp/caisson-python-XXXXXX";
-    top_ = fs::canonical(::mkdtemp(name)).string();
     for (const char* folder : {"base/bin", "project/.venv/bin", "other"})
       fs::create_directories(top_ + "/" + folder);
     write("base/bin/python3", "");
@@ -24,7 +24,6 @@ class Installed : public testing::Test {
     fs::create_symlink(top_ + "/base/bin/python3", top_ + "/project/.venv/bin/python3");
     write("project/.venv/pyvenv.cfg", "home = " + top_ + "/base/bin\nversion = 3\n");
   }
-  ~Installed() override { fs::remove_all(top_); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(top_ + "/" + name) << text;
   }
@@ -44,8 +43,6 @@ class Installed : public testing::Test {
     spec.policy_words = std::move(words);
     return spec;
   }
-
-  std::string top_;
 };
 
 TEST_F(Installed, AnEnvironmentInAWorkspaceIsItsSessions) {

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "base/scope_exit.h"
+#include "session/state_folders.h"
 
 namespace caisson::session {
 
@@ -27,20 +28,11 @@ constexpr int kDeepest = 24;  // each level holds a descriptor and a buffer
 constexpr uint64_t kFolderWeight = 16;
 constexpr int kTries = 3;  // for a folder that is written to while it is emptied
 constexpr int kMostPasses = 1'000'000, kFruitless = 100;
+constexpr size_t kMostAtOnce = 100'000;
 constexpr timespec kPause{0, 50'000'000};
 
 bool is_entry(const char* name) {
   return !(name[0] == '.' && (name[1] == 0 || (name[1] == '.' && name[2] == 0)));
-}
-
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  DIR* stream = ::fdopendir(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!stream) return names;
-  ScopeExit close([&] { ::closedir(stream); });
-  while (const dirent* entry = ::readdir(stream))
-    if (is_entry(entry->d_name)) names.emplace_back(entry->d_name);
-  return names;
 }
 
 }  // namespace
@@ -115,11 +107,11 @@ bool empty_trash(int trash) {
   int fruitless = 0;
   for (int pass = 0; pass < kMostPasses && fruitless < kFruitless; ++pass) {
     if (::flock(trash, LOCK_EX | LOCK_NB) != 0) return true;  // another one is at work
-    std::vector<std::string> names = names_in(trash);
+    std::vector<std::string> names = names_in(trash, kMostAtOnce);
     Remover remover(trash, {});
     for (const std::string& name : names) remover.remove(name);
     ::flock(trash, LOCK_UN);
-    if (names.empty() && names_in(trash).empty()) return true;
+    if (names.empty() && names_in(trash, kMostAtOnce).empty()) return true;
     fruitless = remover.removed() ? 0 : fruitless + 1;
     if (fruitless) ::nanosleep(&kPause, nullptr);  // for its last processes to be gone
   }

@@ -10,22 +10,18 @@
 
 #include <fmt/format.h>
 
+#include "base/folder_fixture.h"
+
 namespace caisson::session {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Trashed : public testing::Test {
+class Trashed : public FolderFixture {
  protected:
   Trashed() {
-    char name[] = "/tmp/caisson-remover-XXXXXX";
-    top_ = ::mkdtemp(name);
     fs::create_directories(top_ + "/trash");
     trash_.reset(::open((top_ + "/trash").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  }
-  ~Trashed() override {
-    std::error_code ignored;
-    fs::remove_all(top_, ignored);
   }
   std::string in(const std::string& name) const { return top_ + "/trash/" + name; }
   void make_file(const std::string& path) const {
@@ -34,7 +30,6 @@ class Trashed : public testing::Test {
   }
   bool is_empty() const { return fs::is_empty(top_ + "/trash"); }
 
-  std::string top_;
   UniqueFd trash_;
 };
 

@@ -1,6 +1,5 @@
 #include "session/rooms.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +15,6 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
-#include "base/scope_exit.h"
 #include "base/text.h"
 #include "session/cell_maker.h"
 #include "session/cell_words.h"
@@ -29,21 +27,6 @@ namespace {
 constexpr std::string_view kLockEnd = ".lock";
 constexpr size_t kPrefix = 16;  // hexadecimal digits, of the process; the rest is of the fork
 constexpr size_t kMostMoved = 100'000, kLargestNotes = 1 << 20;
-
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  Result<UniqueFd> listed = readable(folder);
-  DIR* stream = listed ? ::fdopendir(listed->get()) : nullptr;
-  if (!stream) return names;
-  listed->release();
-  ScopeExit close([&] { ::closedir(stream); });
-  while (const dirent* entry = ::readdir(stream)) {
-    std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-    if (names.size() > kMostMoved) break;
-  }
-  return names;
-}
 
 std::string read_notes(int room) {
   UniqueFd fd(::openat(room, "sessions", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -77,7 +60,7 @@ void keep_room(const StateFolders& folders, int parent, const std::string& name,
 // A zygote's folder, of many rooms. Its name has a dash; that of a room has none.
 void keep_rooms(const StateFolders& folders, const std::string& name, Trash& trash) {
   if (Result<UniqueFd> opened = open_folder_below(folders.forks(), name))
-    for (const std::string& room : names_in(opened->get()))
+    for (const std::string& room : names_in(opened->get(), kMostMoved))
       keep_room(folders, opened->get(), room, trash);
   (void)trash.take(folders.forks(), name);
 }
@@ -177,9 +160,9 @@ size_t sweep_rooms(const StateFolders& folders, Trash& trash) {
   Result<UniqueFd> folder = readable(forks);
   // One of us at a time; the other does what there is to do.
   if (!folder || ::flock(folder->get(), LOCK_EX | LOCK_NB) != 0) return 0;
-  std::vector<std::string> names = names_in(forks);
+  std::vector<std::string> names = names_in(forks, kMostMoved);
   // The locks are read after the folders: one that came meanwhile isn't among the names.
-  std::set<std::string> alive = living(forks, names_in(forks));
+  std::set<std::string> alive = living(forks, names_in(forks, kMostMoved));
   size_t swept = 0;
   for (const std::string& name : names) {
     if (name.ends_with(kLockEnd) || name.ends_with(".new")) continue;

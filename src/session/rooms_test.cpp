@@ -10,19 +10,19 @@
 #include <fstream>
 #include <optional>
 
+#include "base/folder_fixture.h"
+
 namespace caisson::session {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Rooms : public testing::Test {
+class Rooms : public FolderFixture {
  protected:
   Rooms() {
-    top_ = ::mkdtemp(name_);
     folders_.emplace(StateFolders::open(top_).value());
     trash_ = std::make_shared<Trash>(loop_, "/bin/true", UniqueFd(::dup(folders_->trash())));
   }
-  ~Rooms() override { fs::remove_all(top_); }
 
   std::string room(const std::string& prefix, const char* text) {
     std::string path = top_ + "/forks/" + prefix + "0123456789abcdef";
@@ -40,8 +40,6 @@ class Rooms : public testing::Test {
   }
   std::string kept(const char* name) const { return top_ + "/workspaces/" + name; }
 
-  char name_[32] = "/tmp/caisson-rooms-XXXXXX";
-  std::string top_;
   std::optional<StateFolders> folders_;
   Loop loop_{1};
   std::shared_ptr<Trash> trash_;

@@ -1,6 +1,5 @@
 #include "session/state_claim.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -14,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "base/scope_exit.h"
 #include "base/text.h"
 #include "session/cell_words.h"
 #include "session/state_folders.h"
@@ -33,21 +31,6 @@ Result<UniqueFd> open_parent(const std::string& path) {
   UniqueFd fd{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
   if (!fd) return Error::system("open " + printable(path));
   return fd;
-}
-
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  Result<UniqueFd> listed = readable(folder);
-  DIR* stream = listed ? ::fdopendir(listed->get()) : nullptr;
-  if (!stream) return names;
-  listed->release();
-  ScopeExit close([&] { ::closedir(stream); });
-  while (const dirent* entry = ::readdir(stream)) {
-    std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-    if (names.size() >= kMostNames) break;
-  }
-  return names;
 }
 
 // Who clears away removes the file while he has its lock: one that is got afterwards is of a file
@@ -87,7 +70,7 @@ using Deed = std::function<bool(int parent, const std::string& name)>;
 void for_each_unclaimed(const std::string& path, int64_t before, const Deed& deed) {
   Result<UniqueFd> parent = open_parent(path);
   if (!parent) return;
-  for (const std::string& file : names_in(parent->get())) {
+  for (const std::string& file : names_in(parent->get(), kMostNames)) {
     if (!file.ends_with(kLockEnd)) continue;
     std::string name = file.substr(0, file.size() - kLockEnd.size());
     UniqueFd fd{
@@ -114,7 +97,7 @@ bool clear_old(int parent, const std::string& name, Trash& trash) {
     Result<UniqueFd> folder = open_folder_below(state->get(), one);
     if (!folder) continue;
     // An empty folder is that of a session without files. What isn't empty, rmdir(2) leaves.
-    for (const std::string& each : names_in(folder->get()))
+    for (const std::string& each : names_in(folder->get(), kMostNames))
       ::unlinkat(folder->get(), each.c_str(), AT_REMOVEDIR);
     if (::unlinkat(state->get(), one, AT_REMOVEDIR) != 0) return false;
   }

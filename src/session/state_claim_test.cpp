@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/folder_fixture.h"
 #include "session/state_folders.h"
 
 namespace caisson::session {
@@ -18,17 +19,15 @@ namespace fs = std::filesystem;
 
 constexpr time_t kNow = 1'800'000'000, kOld = kNow - kStateSeconds - 1;
 
-class Claims : public testing::Test {
+class Claims : public FolderFixture {
  protected:
   Claims() {
-    top_ = ::mkdtemp(name_);
     EXPECT_EQ(::mkdir((top_ + "/trash").c_str(), 0700), 0);
     trash_ = std::make_shared<Trash>(
         loop_, "/bin/true", UniqueFd(::open((top_ + "/trash").c_str(), O_PATH | O_CLOEXEC)));
     parent_ = top_ + "/states";
     fs::create_directory(parent_);
   }
-  ~Claims() override { fs::remove_all(top_); }
 
   std::optional<StateClaim> claim(const char* name, Sharing sharing, std::string_view note = {}) {
     Result<std::optional<StateClaim>> made = claim_state(parent_, name, sharing, note);
@@ -50,8 +49,7 @@ class Claims : public testing::Test {
   }
   bool there(const std::string& name) { return fs::exists(parent_ + "/" + name); }
 
-  char name_[40] = "/tmp/caisson-claims-XXXXXX";
-  std::string top_, parent_;
+  std::string parent_;
   Loop loop_{1};
   std::shared_ptr<Trash> trash_;
 };

@@ -23,6 +23,7 @@ namespace caisson::session {
 namespace {
 
 constexpr std::string_view kOwn = "own";
+constexpr size_t kMostOld = 100'000;
 constexpr int kMostLooks = 8;
 
 Result<void> check_private(int folder, const std::string& path) {
@@ -50,16 +51,9 @@ bool is_scope_lock(std::string_view name) {
 
 // Where they lay before there was this folder.
 void move_old_files(int state, int own) {
-  Result<UniqueFd> listed = readable(state);
-  DIR* stream = listed ? ::fdopendir(listed->get()) : nullptr;
-  if (!stream) return;
-  listed->release();
-  ScopeExit close([&] { ::closedir(stream); });
-  while (const dirent* entry = ::readdir(stream)) {
-    std::string_view name = entry->d_name;
+  for (const std::string& name : names_in(state, kMostOld))
     if (name.ends_with(".snapshot") || name == "sessions.json" || is_scope_lock(name))
-      ::renameat2(state, entry->d_name, own, entry->d_name, RENAME_NOREPLACE);
-  }
+      ::renameat2(state, name.c_str(), own, name.c_str(), RENAME_NOREPLACE);
 }
 
 }  // namespace
@@ -148,6 +142,20 @@ Result<UniqueFd> StateFolders::open_workspace(std::string_view path, bool or_bra
 
 std::vector<int> StateFolders::descriptors() const {
   return {forks(), rooms(), workspaces(), branches(), trash()};
+}
+
+std::vector<std::string> names_in(int folder, size_t most) {
+  std::vector<std::string> names;
+  Result<UniqueFd> listed = readable(folder);
+  DIR* stream = listed ? ::fdopendir(listed->get()) : nullptr;
+  if (!stream) return names;
+  listed->release();
+  ScopeExit close([&] { ::closedir(stream); });
+  while (const dirent* entry = names.size() < most ? ::readdir(stream) : nullptr) {
+    std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  return names;
 }
 
 }  // namespace caisson::session

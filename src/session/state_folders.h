@@ -54,5 +54,7 @@ Result<UniqueFd> open_folder_below(int at, const std::string& names);
 Result<UniqueFd> private_folder(int at, const std::string& name);
 // Of an O_PATH descriptor, one to list and lock.
 Result<UniqueFd> readable(int folder);
+// What is in one, at most so many; nothing where it can't be listed.
+std::vector<std::string> names_in(int folder, size_t most);
 
 }  // namespace caisson::session

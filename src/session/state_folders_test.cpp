@@ -8,15 +8,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/folder_fixture.h"
+
 namespace caisson::session {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Folders : public testing::Test {
+class Folders : public FolderFixture {
  protected:
-  Folders() { top_ = ::mkdtemp(name_); }
-  ~Folders() override { fs::remove_all(top_); }
   bool is_workspace(const char* below, bool or_branch = false) {
     Result<StateFolders> folders = StateFolders::open(top_);
     return folders.ok() && folders->open_workspace(top_ + "/" + below, or_branch).ok();
@@ -25,9 +25,6 @@ class Folders : public testing::Test {
     Result<StateFolders> folders = StateFolders::open(top_);
     return folders.ok() && folders->open_room(below).ok();
   }
-
-  char name_[40] = "/tmp/caisson-state-XXXXXX";
-  std::string top_;
 };
 
 TEST_F(Folders, AreMadeForTheirOwnerAlone) {
