@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -144,6 +145,12 @@ Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, const ProcessS
 Result<void> GatewayLink::begin() {
   look_at_own_addresses(setup_.config);
   GatewayStart start = std::move(start_);
+  if (talk_.denials_fd >= 0) {
+    heard_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!heard_) return Error::system("make the gateway's eventfd");
+    setup_.config.heard_fd = heard_.get();
+    start.keep.push_back(heard_.get());
+  }
   start.run = [this](int control, int cell) {
     for (UniqueFd& listener : setup_.listeners) listener.release();  // the gateway's from here on
     return run_gateway(std::move(setup_.config), control, cell);
@@ -238,7 +245,10 @@ void GatewayLink::watch(Supervision& how) {
 }
 
 void GatewayLink::take(const ControlFrame& frame) {
-  if (frame.type == static_cast<char>(ControlType::kDenial)) take_denial(frame.body);
+  if (frame.type == static_cast<char>(ControlType::kDenial)) {
+    take_denial(frame.body);
+    if (heard_) ::eventfd_write(heard_.get(), 1);
+  }
   if (frame.type == static_cast<char>(ControlType::kUsage)) take_usage(frame.body);
   if (frame.type == static_cast<char>(ControlType::kWantProxy)) give_proxy(frame.body);
 }

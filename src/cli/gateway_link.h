@@ -72,6 +72,7 @@ class GatewayLink {
   GatewayTalk talk_;
   NetworkPolicy network_;
   std::optional<ProxySocket> proxy_;
+  UniqueFd heard_;  // by which it is told that a denial was streamed
   std::string received_, rules_text_;
   bool over_ = false, told_usage_ = false, heard_rules_ = false;
   std::string broken_rules_;  // why --control-fd failed before it said anything

@@ -11,6 +11,7 @@ Core::Core(GatewayConfig all)
       handed(control),
       traffic(config.upload_budget, config.download_budget),
       denials([this](const std::string& json) { control.send(ControlType::kDenial, json); }),
+      heard(config.heard_fd),
       resolver(loop, deadlines, std::move(config.resolv_conf), std::move(config.hosts_file)) {}
 
 Core::~Core() = default;
@@ -62,7 +63,7 @@ void Core::deny(const Verdict& verdict, const HostPort& where, std::string_view 
 
 void Core::deny(const Verdict& verdict, std::string host, uint16_t port,
                 std::string_view protocol) {
-  denials.tell({verdict, std::move(host), port, protocol});
+  if (denials.tell({verdict, std::move(host), port, protocol})) heard.await_one();
 }
 
 }  // namespace caisson

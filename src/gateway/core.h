@@ -12,6 +12,7 @@
 #include "gateway/denials.h"
 #include "gateway/gateway.h"
 #include "gateway/handed_sockets.h"
+#include "gateway/heard.h"
 #include "gateway/kept_certificates.h"
 #include "gateway/pipes.h"
 #include "gateway/resolver.h"
@@ -40,7 +41,7 @@ struct Core {
   // All or nothing: rules that can't be read change nothing.
   Result<void> take(const LiveRules& live);
 
-  // Tells the supervisor.
+  // Tells the supervisor. Comes before the answer that lets the cell know.
   void deny(const Verdict& verdict, const HostPort& where, std::string_view protocol);
   void deny(const Verdict& verdict, std::string host, uint16_t port, std::string_view protocol);
 
@@ -64,6 +65,7 @@ struct Core {
   Pipes pipes;
   ControlOut control;
   Denials denials;
+  Heard heard;
   // Coroutines refer to everything above and are destroyed with the loop, so it goes first.
   Loop loop{1};
   Resolver resolver;

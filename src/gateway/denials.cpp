@@ -40,20 +40,21 @@ std::string denial_json(const ToldDenial& denial) {
   return boost::json::serialize(object);
 }
 
-void Denials::tell(const ToldDenial& denial) {
+bool Denials::tell(const ToldDenial& denial) {
   ++total_;
   std::string key = fmt::format("{}\n{}\n{}\n{}", denial.protocol, denial.port,
                                 denial.host.substr(0, kMaxText), denial.verdict.rule);
   auto found = seen_.find(key);
   if (found != seen_.end()) {
     ++found->second.count;
-    return;
+    return false;
   }
-  if (seen_.size() >= kMaxDistinct) return;
+  if (seen_.size() >= kMaxDistinct) return false;
   seen_.emplace(std::move(key), Entry{denial, 1});
   boost::json::object object = object_of(denial);
   object["protocol"] = denial.protocol;
   send_(boost::json::serialize(object));
+  return true;
 }
 
 void Denials::tell_counts() {

@@ -27,7 +27,8 @@ class Denials {
   // `send` is given the JSON of one denial.
   explicit Denials(std::function<void(const std::string&)> send) : send_(std::move(send)) {}
 
-  void tell(const ToldDenial& denial);
+  // True: it is new, and was sent.
+  bool tell(const ToldDenial& denial);
   // Those that happened more than once are told again, now with their count.
   void tell_counts();
   uint64_t total() const { return total_; }

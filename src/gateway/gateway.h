@@ -27,6 +27,7 @@ struct LiveRules {
 
 // What the gateway of one cell needs, complete before it starts: once confined it opens no file.
 struct GatewayConfig {
+  int heard_fd = -1;  // by which the supervisor says that it has heard of a denial (heard.h)
   RuleTexts rules;
   LiveRules live;  // all but its rules, which stand above
 

@@ -158,8 +158,9 @@ class Confined(TakenOver):
     def test_a_server_that_has_lost_its_launcher_says_so(self):
         server = self.server()
         self.assertEqual(server.text("rlm_exec", code="1 + 1"), "2")
+        cells = self.cells(server.process.pid)  # once it is gone, they are no longer below the server
         os.kill(self.launcher(server), signal.SIGKILL)
-        self.wait_gone(self.cells(server.process.pid))
+        self.wait_gone(cells)
         self.assertIn("launcher", server.fails("rlm_exec", code="1") +
                       server.fails("rlm_exec", code="1"))
         self.assertEqual(server.end(), 0)

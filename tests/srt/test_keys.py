@@ -139,7 +139,7 @@ class Network(SrtTest):
         _, asked = self.parent_proxy(path)
         said["network"]["mitmProxy"]["socketPath"] = path
         self.assertEqual(self.fetch("http://a.example/", said), "tunnel" if any(
-            "CONNECT" in one for one in asked) else "proxy")
+            "CONNECT" in one for one in asked) else "proxy", asked)
         self.assertEqual(len(asked), 1)
         self.assertIn("403", self.fetch("http://b.example/", said))
 
