@@ -5,6 +5,7 @@ On a terminal, the last line tells what runs.
 """
 import ctypes
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -17,6 +18,7 @@ PATIENCE = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)  # how a part is ende
 BETWEEN = 5  # seconds
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
+FAILED_TEST = re.compile(rb"^(?:(?:FAIL|ERROR): |\[  FAILED  \] |FAIL )(\S+)", re.MULTILINE)
 
 
 class Part:
@@ -28,6 +30,7 @@ class Part:
         self.shares, self.alone, self.seconds = shares, alone, seconds
         self.verdict = ""  # "passed", or what is wrong
         self.was_beside = False
+        self.failed_tests, self.failed_before = set(), set()
 
     def begin(self, lane):
         self.lane, self.began, self.out = lane, time.monotonic(), tempfile.TemporaryFile()
@@ -56,6 +59,8 @@ class Part:
 
     def show(self, times):
         print(f"\n== {self.name}", flush=True)
+        self.out.seek(0)
+        self.failed_tests = set(FAILED_TEST.findall(self.out.read()))
         self.out.seek(0)
         while piece := self.out.read(1 << 16):
             sys.stdout.buffer.write(piece)
@@ -176,7 +181,7 @@ class Run:
             times = part.finish()
             self.clear_line()
             part.show(times)
-            if part.verdict == "FAILED" and part.was_beside and not self.is_needed(part):
+            if part.verdict == "FAILED" and not self.is_needed(part) and self.may_be_chance(part):
                 self.repeat(part)
             else:
                 self.done.append(part)
@@ -184,9 +189,18 @@ class Run:
     def is_needed(self, part):
         return any(part.name in one.needs for one in self.waiting)
 
+    def may_be_chance(self, part):
+        """It failed beside another, or alone in tests of which none had failed before: one that is
+        unsteady fails here and there, one that is broken fails again."""
+        if part.was_beside:
+            return True
+        runs = self.repeated.count(part.name)
+        return runs == 1 and bool(part.failed_tests) and not part.failed_tests & part.failed_before
+
     def repeat(self, part):
         """At the end, with nothing beside it: what fails then has failed by itself."""
         print(f"== {part.name}: will be run again, alone", flush=True)
+        part.failed_before |= part.failed_tests
         part.verdict, part.alone, part.was_beside = "", True, False
         self.repeated.append(part.name)
         self.waiting.append(part)
@@ -236,7 +250,7 @@ class Run:
         failed = [one for one in self.done + self.waiting if one.verdict != "passed"]
         print()
         for name in self.repeated:
-            print(f"failed beside another: {name}")
+            print(f"failed at first: {name}")
         for part in failed:
             print(f"failed: {part.name}")
         print(f"{len(self.done) + len(self.waiting) - len(failed)} passed, {len(failed)} failed",

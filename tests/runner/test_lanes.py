@@ -41,15 +41,34 @@ class Lanes(unittest.TestCase):
             self.assertEqual(lines[at + 1:at + 3], [f"{name} one", f"{name} two"])
             self.assertTrue(lines[at + 3].startswith(f"== {name}: {verdict} ("), lines)
         self.assertEqual((lines[-3:], code),
-                         (["failed beside another: b", "failed: b", "1 passed, 1 failed"], 1))
+                         (["failed at first: b", "failed: b", "1 passed, 1 failed"], 1))
 
     def test_what_fails_beside_another_is_run_again_alone(self):
         """Once; and one that needs nobody beside it to pass is told all the same."""
         beside = ": > a; until [ -e b ]; do sleep .01; done; [ -e again ] || { : > again; exit 1; }"
         lines, code = self.run_all(f"('a', '{beside}')",
                                    "('b', ': > b; until [ -e a ]; do sleep .01; done; sleep .3')")
-        self.assertEqual((lines[-2:], code), (["failed beside another: a", "2 passed, 0 failed"], 0))
+        self.assertEqual((lines[-2:], code), (["failed at first: a", "2 passed, 0 failed"], 0))
         self.assertEqual(sum(line.startswith("-- a begins") for line in lines), 2)
+
+    def other_each_time(self, *failing):
+        """A part whose runs fail in these tests, one after the other, beside one that only waits."""
+        says = "".join(f"if [ ! -e {i} ]; then : > {i}; echo FAIL: {name}; exit 1; fi; "
+                       for i, name in enumerate(failing))
+        lines, code = self.run_all(f"('a', ': > a; until [ -e b ]; do sleep .01; done; {says}')",
+                                   "('b', ': > b; until [ -e a ]; do sleep .01; done; sleep .3')")
+        return sum(line.startswith("-- a begins") for line in lines), code
+
+    def test_tests_that_fail_once_each_get_a_third_run_and_those_that_fail_again_do_not(self):
+        self.assertEqual(self.other_each_time("one", "two"), (3, 0))
+        os.unlink(os.path.join(self.folder.name, "a"))
+        os.unlink(os.path.join(self.folder.name, "b"))
+        for i in range(2):
+            os.unlink(os.path.join(self.folder.name, str(i)))
+        self.assertEqual(self.other_each_time("one", "one"), (2, 1))
+
+    def test_a_third_failure_is_one(self):
+        self.assertEqual(self.other_each_time("one", "two", "three"), (3, 1))
 
     def test_all_passed_is_zero(self):
         lines, code = self.run_all("('a', 'true')")
