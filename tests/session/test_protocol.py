@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import host
@@ -95,6 +96,40 @@ class Zygotes(unittest.TestCase):
             lane.sock.close()
             unused = zygote.reserve()
             unused.sock.close()
+
+
+    def test_pages_that_a_first_call_writes_are_copied_in_reserve(self):
+        """With IPython's shell a first call writes some 700 of them."""
+        with host.Zygote(python=os.environ.get("CAISSON_SCIENCE"), modules=["+ipython"]) as zygote:
+            first = zygote.reserve()
+            if first.ask(host.START, {"ipython": True}).json["shell"] != "ipython":
+                self.skipTest("no IPython")
+            zygote.lane.receive()
+            lane = zygote.reserve()
+            keeper = zygote.lane.receive().json["pid"]
+            before = settled_faults(keeper)
+            lane.ask(host.START, {"ipython": True})
+            self.assertEqual(lane.value("1"), "1")
+            after = settled_faults(keeper)
+            self.assertLess(after - before, 250)
+            for one in (first, lane):
+                one.sock.close()
+
+
+def settled_faults(keeper, deadline=20):
+    """How many pages the interpreter of a keeper has written, once it waits."""
+    until, seen = time.monotonic() + deadline, -1
+    while time.monotonic() < until:
+        with open("/proc/%d/task/%d/children" % (keeper, keeper)) as children:
+            pids = children.read().split()
+        if pids:
+            with open("/proc/%s/stat" % pids[0]) as stat:
+                fields = stat.read().rpartition(")")[2].split()
+            if fields[0] == "S" and seen == int(fields[7]):
+                return seen
+            seen = int(fields[7])
+        time.sleep(0.05)
+    raise AssertionError("the interpreter does not come to rest")
 
 
 class Embedded(unittest.TestCase):

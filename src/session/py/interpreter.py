@@ -70,6 +70,7 @@ class Interpreter:
         self.sock = None
         self.not_kept = 0  # NOT_KEPT when the last checkpoint could not be taken
         self.gatherer = Gatherer()
+        self.written_first = None  # pages that a first call writes, see ahead.py
         self.before = -1  # a pidfd of whose place it has taken, until the first call
         self.line = Line()
         self.early = Early()

@@ -286,6 +286,10 @@ def live(inside, pair, options):
             inside.executor.shell = ipython.make_shell(inside)
         inside.report(pair[0])  # which says whether it has one
     inside.begin(*pair)
+    if options is None and inside.written_first:
+        import ahead
+
+        ahead.copy(inside.written_first, inside.sock)
     inside.loop()
     _exit(0)
 
