@@ -118,6 +118,17 @@ class Science(SessionTest):
         self.assertEqual(value("list(Out)"), "[1, 2, 4, 5, 6, 7, 8]")
         self.assertEqual(value("import asyncio\nawait asyncio.sleep(0, 'waited')"), "'waited'")
 
+    def test_plain_values_look_as_ipython_prints_them(self):
+        s = self.science(ipython=True)
+
+        def text(code):
+            return self.ok(s.exec(code))["result"]["value"]["text/plain"]
+        for code in ("-7", "True", "2j", "'a\\'b\\n'", "b'x'", "1.5", "10 ** 60"):
+            self.assertEqual(text(code), repr(eval(code)))
+        self.ok(s.exec("pretty = get_ipython().display_formatter.formatters['text/plain']\n"
+                       "_ = pretty.for_type(int, lambda value, printer, cycle: printer.text('INT'))"))
+        self.assertEqual((text("5"), text("'5'")), ("INT", "'5'"))
+
     def test_a_name_that_is_a_magic_is_one_until_it_is_a_variable(self):
         s = self.science(ipython=True)
         self.assertIn("/workspace", self.ok(s.exec("pwd"))["result"]["value"]["text/plain"])

@@ -7,6 +7,7 @@ from ordinary import Ordinary
 
 # Values of exactly these types have a text and nothing else, unless a cell has said otherwise.
 PLAIN = frozenset((int, float, complex, bool, str, bytes))
+AS_REPR = frozenset((int, bool, complex, str, bytes))  # of those: as repr() has it
 TEXT = "text/plain"
 WARMING = ("1 + 1", "x = 1", "x", "def f(): pass")
 
@@ -71,7 +72,7 @@ def make_shell(inside):
             if kind in PLAIN:
                 known = self.shell.display_formatter.formatters
                 if not any(kind in known[mime].type_printers for mime in known if mime != TEXT):
-                    return {TEXT: known[TEXT](result)}, {}
+                    return {TEXT: plain.text(known[TEXT], kind, result)}, {}
             return super().compute_format_data(result)
 
         def write_output_prompt(self):
@@ -104,12 +105,32 @@ def make_shell(inside):
         shell = Shell.instance(
             display_pub_class=Publisher, displayhook_class=Hook, user_module=main_module(),
             colors="NoColor")
+    plain = PlainText(shell.display_formatter.formatters[TEXT])
     shell.history_manager.enabled = False
     shell.user_ns["exit"] = shell.user_ns["quit"] = Leave()  # IPython's ask a terminal to end
     inside.namespace.update(
         (k, v) for k, v in shell.user_ns.items() if k not in inside.namespace)
     inside.hidden = inside.hidden | frozenset(shell.user_ns)
     return IPythonShell(shell)
+
+
+class PlainText:
+    """IPython's text of a value of a plain type. Its printer takes 30 calls to come to repr()."""
+
+    def __init__(self, formatter):
+        self.formatter = formatter
+        self.printers = {kind: formatter.type_printers.get(kind) for kind in AS_REPR}
+        self.singles = len(formatter.singleton_printers)
+
+    def text(self, formatter, kind, value):
+        if (kind in AS_REPR and formatter is self.formatter and formatter.enabled
+                and formatter.type_printers.get(kind) is self.printers[kind]
+                and len(formatter.singleton_printers) == self.singles):
+            try:
+                return repr(value)
+            except ValueError:  # a number that is too long for it: IPython says so in its own way
+                pass
+        return formatter(value)
 
 
 def main_module():
