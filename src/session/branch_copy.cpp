@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/large_folder.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "session/remover.h"
@@ -24,8 +25,6 @@ namespace caisson::session {
 namespace {
 
 constexpr off_t kPiece = 1 << 20;
-// A folder that was large and is empty now is still read to its end, in one readdir(3).
-constexpr off_t kLargestFolder = 8 << 20;
 
 struct CloseStream {
   void operator()(DIR* stream) const { ::closedir(stream); }
@@ -100,9 +99,7 @@ class Copier {
 
   void push(UniqueFd from, UniqueFd to, const struct stat& info) {
     if (!from || !to) return miss("a folder that could not be opened");
-    struct stat size;
-    if (::fstat(from.get(), &size) != 0 || size.st_size > kLargestFolder)
-      return miss("a folder that is too large to be listed");
+    if (is_too_large_to_list(from.get())) return miss("a folder that is too large to be listed");
     Stream stream = list(from.get());
     if (!stream) return miss("a folder that could not be listed");
     folders_.push_back({std::move(from), std::move(to), std::move(stream), info});

@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -11,14 +10,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "base/large_folder.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "session/load_pattern.h"
 #include "session/load_rules.h"
 #include "session/path_walk.h"
 #include "session/slices.h"
@@ -26,8 +26,6 @@
 namespace caisson::session {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 // Where cells are given folders by means that are not read here, a link anywhere but in the
 // system's own folders may be one of theirs.
@@ -38,15 +36,16 @@ bool is_the_systems(std::string_view folder) {
 }
 
 // Of a file the folder that it lies in and those above; of a folder those above it.
-std::vector<FileIdentity> folders_above(const Walked& way, const std::string& real_path,
-                                        const struct stat& info) {
+Result<std::vector<FileIdentity>> folders_above(const Walked& way, const std::string& real_path,
+                                                const struct stat& info) {
   if (way.folder && !S_ISDIR(info.st_mode)) return folders_from(way.folder.get());
-  // Behind a link of the kernel's own there is but the name that it gives the thing.
+  // Behind a link in /proc there is but the name that the kernel gives the thing.
   std::string above = real_path.substr(0, std::max<size_t>(1, real_path.rfind('/') + 1));
   UniqueFd folder{S_ISDIR(info.st_mode)
                       ? ::openat(way.end.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
                       : ::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  return folder ? folders_from(folder.get()) : std::vector<FileIdentity>();
+  if (!folder) return std::vector<FileIdentity>();
+  return folders_from(folder.get());
 }
 
 // What the kernel makes up while it is read: the environment of processes, the settings of devices.
@@ -63,39 +62,16 @@ bool is_of_the_kernel(int fd) {
   return std::ranges::find(kKinds, static_cast<uint32_t>(info.f_type)) != std::end(kKinds);
 }
 
-// A folder of a cell that had very many names has all their blocks still, and to read it is to read
-// those, in one system call.
-constexpr off_t kLargestFolder = 8 << 20;
-bool is_too_large(int folder) {
+// What a folder holds, by the kind of it.
+struct Names {
+  std::vector<std::string> folders, others;
+  bool is_cut = false;  // there were more than may be looked at
+};
+
+bool is_folder(int at, const dirent& entry) {
+  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
   struct stat info;
-  return ::fstat(folder, &info) != 0 || info.st_size > kLargestFolder;
-}
-bool is_too_large(const std::string& path) {
-  UniqueFd folder{::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  return folder && is_too_large(folder.get());
-}
-
-// glob(3) looks at every folder that a pattern reaches: "/*/*/*/*" at all of them.
-thread_local constinit size_t glob_left = 0;
-dirent* bounded_readdir(void* folder) {
-  if (glob_left == 0) return nullptr;
-  --glob_left;
-  return ::readdir(static_cast<DIR*>(folder));
-}
-
-int bounded_glob(const char* pattern, size_t entries, glob_t& found) {
-  glob_left = entries;
-  found.gl_opendir = [](const char* path) -> void* {
-    DIR* folder = ::opendir(path);
-    if (!folder || !is_too_large(::dirfd(folder))) return folder;
-    ::closedir(folder);
-    return nullptr;
-  };
-  found.gl_readdir = bounded_readdir;
-  found.gl_closedir = [](void* folder) { ::closedir(static_cast<DIR*>(folder)); };
-  found.gl_stat = ::stat;
-  found.gl_lstat = ::lstat;
-  return ::glob(pattern, GLOB_ALTDIRFUNC, nullptr, &found);
+  return ::fstatat(at, entry.d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
 }
 
 // Where the bytes of a file are, from `at` on. What lies between is a hole: a GiB of it costs a
@@ -125,14 +101,15 @@ class Loader {
         bounds_(bounds),
         workspace_(workspace),
         written_(written),
-        left_(bounds.bytes) {}
+        left_(bounds.bytes),
+        entries_left_(bounds.entries) {}
 
   Result<UniqueFd> look_at(const std::string& path, struct stat& info) const {
     std::vector<const WrittenFolder*> turned_in;
     Walked way = TRY(follow(path, turned_in));
     if (::fstat(way.end.get(), &info) != 0) return Error::system("load " + printable(path));
     OpenedFile file{TRY(real_path_of(way.end.get())), {info.st_dev, info.st_ino}, {}};
-    file.folders = folders_above(way, file.real_path, info);
+    file.folders = TRY(folders_above(way, file.real_path, info));
     bool in_workspace = file.identity == workspace_ ||
                         std::ranges::find(file.folders, workspace_) != file.folders.end();
     TRY(rules_.judge(file, in_workspace));
@@ -189,60 +166,118 @@ class Loader {
     co_return std::move(all);
   }
 
+  // Links to folders are not followed: a tree has an end.
   Task<Result<LoadedFiles>> folder(std::string path) {
     LoadedFiles all;
     all.is_many = true;
-    std::error_code failed;
-    if (is_too_large(path)) co_return too_large(path);
-    // Links to folders are not followed: a tree has an end.
-    fs::recursive_directory_iterator at(path, fs::directory_options::skip_permission_denied,
-                                        failed),
-        end;
-    if (failed)
-      co_return Error::plain(fmt::format("load {}: {}", printable(path), failed.message()));
-    std::vector<std::string> found;
-    size_t seen = 0;
-    for (; at != end && !failed && found.size() <= 4 * bounds_.files && ++seen <= bounds_.entries;
-         at.increment(failed)) {
-      std::error_code ignored;
-      bool is_folder = at->is_directory(ignored),
-           deep = at.depth() >= static_cast<int>(bounds_.depth);
-      if (!is_folder) found.push_back(at->path().string());
-      bool large = is_folder && !deep && is_too_large(at->path().string());
-      if (large) leave_out(all, too_large(at->path().string()).what);
-      if (deep || large) at.disable_recursion_pending();
-      if (slices_.over()) co_await slices_.turn();
+    Result<Names> top = co_await names_of(path);
+    if (!top) co_return top.error();
+    std::vector<std::string> found, todo;
+    put_below(path, *top, found, todo);
+    for (size_t i = 0; i < todo.size() && found.size() <= 4 * bounds_.files; ++i) {
+      if (depth_below(path, todo[i]) > bounds_.depth) continue;
+      Result<Names> names = co_await names_of(todo[i]);
+      if (names)
+        put_below(todo[i], *names, found, todo);
+      else if (names.error().errnum != EACCES)
+        leave_out(all, names.error().what);
     }
     std::ranges::sort(found);
     for (const std::string& name : found) {
-      std::string key = name.substr(path.size() + 1);
+      std::string key = name.substr(path.size() + (path == "/" ? 0 : 1));
       co_await add(all, name, key);
     }
     co_return finish(std::move(all), path);
   }
 
+  // Every folder that a pattern reaches is judged before its names are read.
   Task<Result<LoadedFiles>> pattern(std::string path) {
-    glob_t found{};
-    ScopeExit free_it([&found] { ::globfree(&found); });
-    int failed = bounded_glob(path.c_str(), bounds_.entries, found);
-    if (failed) {
+    Result<std::vector<PatternPart>> parts = pattern_parts(path);
+    if (!parts) co_return parts.error();
+    LoadedFiles all;
+    all.is_many = true;
+    std::vector<std::string> found{""};
+    for (size_t i = 0; i < parts->size() && !found.empty(); ++i) {
+      std::vector<std::string> next;
+      for (const std::string& at : found) {
+        if ((*parts)[i].is_wild)
+          co_await expand(all, at, (*parts)[i].text, next, i + 1 == parts->size());
+        else
+          next.push_back(at + "/" + (*parts)[i].text);
+      }
+      found = std::move(next);
+    }
+    for (const std::string& name : found) {
+      std::string key = name.substr(name.rfind('/') + 1);
+      co_await add(all, name, key);
+    }
+    if (all.files.empty() && all.left_out.empty()) {
       Result<void> judged = rules_.judge_absent(path.substr(0, path.find_first_of("*?[")));
       if (!judged) co_return judged.error();
       co_return Error::plain(fmt::format("load {}: no such file", printable(path)));
-    }
-    LoadedFiles all;
-    all.is_many = true;
-    for (size_t i = 0; i < found.gl_pathc; ++i) {
-      std::string name = found.gl_pathv[i], key = name.substr(name.rfind('/') + 1);
-      struct stat info;
-      if (slices_.over()) co_await slices_.turn();
-      if (::stat(name.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
-      co_await add(all, name, key);
     }
     co_return finish(std::move(all), path);
   }
 
  private:
+  // Of a folder that was judged, and by its descriptor: a name in a folder that is denied is told
+  // to nobody, nor one that a link of a cell's leads to.
+  Task<Result<Names>> names_of(std::string path) {
+    if (slices_.over()) co_await slices_.turn();
+    struct stat info;
+    Result<UniqueFd> looked = look_at(path.empty() ? "/" : path, info);
+    if (!looked) co_return looked.error();
+    if (!S_ISDIR(info.st_mode)) co_return Error::from_errno("load " + printable(path), ENOTDIR);
+    if (is_too_large_to_list(looked->get())) co_return too_large(path);
+    int fd = ::openat(looked->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* folder = fd >= 0 ? ::fdopendir(fd) : nullptr;
+    if (!folder) co_return Error::system("load " + printable(path));
+    ScopeExit close_it([folder] { ::closedir(folder); });
+    Names names;
+    for (const dirent* entry; (entry = ::readdir(folder));) {
+      std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      names.is_cut = entries_left_ == 0;
+      if (names.is_cut) break;
+      --entries_left_;
+      (is_folder(fd, *entry) ? names.folders : names.others).emplace_back(name);
+      if (slices_.over()) co_await slices_.turn();
+    }
+    std::ranges::sort(names.folders);
+    std::ranges::sort(names.others);
+    co_return std::move(names);
+  }
+
+  static void put_below(const std::string& path, const Names& names,
+                        std::vector<std::string>& others, std::vector<std::string>& folders) {
+    std::string above = path == "/" ? path : path + "/";
+    for (const std::string& one : names.others) others.push_back(above + one);
+    for (const std::string& one : names.folders) folders.push_back(above + one);
+  }
+
+  static size_t depth_below(const std::string& top, const std::string& path) {
+    return static_cast<size_t>(
+        std::count(path.begin() + static_cast<ptrdiff_t>(top.size()), path.end(), '/'));
+  }
+
+  // What is not there, or is no folder, has no names. A link counts as what it leads to, unless it
+  // is the last part: then it is judged when it is opened.
+  Task<> expand(LoadedFiles& all, std::string at, std::string part, std::vector<std::string>& into,
+                bool is_last) {
+    Result<Names> names = co_await names_of(at);
+    if (!names) {
+      int why = names.error().errnum;
+      if (why != ENOENT && why != ENOTDIR && why != EACCES) leave_out(all, names.error().what);
+      co_return;
+    }
+    for (const std::string& one : names->others)
+      if (matches_part(part, one)) into.push_back(at + "/" + one);
+    if (!is_last)
+      for (const std::string& one : names->folders)
+        if (matches_part(part, one)) into.push_back(at + "/" + one);
+    if (names->is_cut) leave_out(all, printable(at) + ": too many names");
+  }
+
   // By descriptors from name to name: what was judged is what is opened, whatever a cell puts in
   // its place meanwhile. Nothing is opened but to look at: no device, and no FIFO waits.
   Result<Walked> follow(const std::string& path,
@@ -260,7 +295,11 @@ class Loader {
     };
     Result<Walked> way = walk_path(path, look);
     if (way && way->end) return way;
-    if (!way && way.error().errnum == 0) return way;
+    if (!way && way.error().errnum == 0) {
+      Error why = way.error();
+      if (!why.what.starts_with("load ")) why.what = "load " + printable(path) + ": " + why.what;
+      return why;
+    }
     int why = way ? ENOENT : way.error().errnum;
     TRY(rules_.judge_absent(path));
     return Error::from_errno("load " + printable(path), why);
@@ -274,9 +313,14 @@ class Loader {
     if (all.left_out.size() < 100) all.left_out.push_back(std::move(why));
   }
 
-  // One file of many that can't be had is left out, and told.
+  // One file of many that can't be had is left out, and told. What a name leads to is not there any
+  // more, or is a folder: that is no file, and nothing to tell.
   Task<> add(LoadedFiles& all, const std::string& path, std::string key) {
     if (slices_.over()) co_await slices_.turn();
+    struct stat info;
+    Result<UniqueFd> looked = look_at(path, info);
+    int why = looked ? 0 : looked.error().errnum;
+    if ((looked && S_ISDIR(info.st_mode)) || why == ENOENT || why == ENOTDIR) co_return;
     if (all.files.size() >= bounds_.files)
       co_return leave_out(all, printable(path) + ": too many files");
     if (std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end()) key = path;
@@ -334,6 +378,7 @@ class Loader {
   FileIdentity workspace_;
   const WrittenPlaces& written_;
   uint64_t left_;
+  size_t entries_left_;  // names that may still be looked at
 };
 
 }  // namespace
@@ -345,9 +390,9 @@ Task<Result<LoadedFiles>> open_for_load(Loop& loop, LoadRules rules, std::string
     co_return Error::plain("load: an absolute path is wanted", "begin it with /");
   Loader loader(loop, rules, workspace, written, bounds);
   struct stat info;
-  bool is_pattern = path.find_first_of("*?[") != std::string::npos;
-  if (is_pattern && ::lstat(path.c_str(), &info) != 0) co_return co_await loader.pattern(path);
-  if (Result<UniqueFd> looked = loader.look_at(path, info); !looked) co_return looked.error();
+  Result<UniqueFd> looked = loader.look_at(path, info);
+  if (!looked && has_wildcard(path)) co_return co_await loader.pattern(path);
+  if (!looked) co_return looked.error();
   std::string plain = path;
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
   if (S_ISDIR(info.st_mode)) co_return co_await loader.folder(plain);

@@ -108,23 +108,38 @@ TEST(LoadRules, ThePathIsAbsolute) {
     EXPECT_FALSE(load(path, {.bytes = 100}).ok()) << path;
 }
 
-TEST(LoadRules, AFileBeyondTheBoundIsNotCopied) {
-  EXPECT_FALSE(load("/proc/self/exe", {.bytes = 100}).ok());
-  EXPECT_TRUE(load("/proc/self/exe", {.bytes = uint64_t{1} << 32}).ok());
-}
-
+// A file that is there while it is needed.
 class Memory {
  public:
-  Memory() : fd_(::memfd_create("load-test", MFD_CLOEXEC)) {}
+  Memory() : fd_(::mkstemp(name_)) {}
+  ~Memory() { ::unlink(name_); }
   void put(const std::string& bytes, off_t at) {
     ASSERT_EQ(::pwrite(fd_.get(), bytes.data(), bytes.size(), at), ssize_t(bytes.size()));
   }
   void set_size(off_t size) { ASSERT_EQ(::ftruncate(fd_.get(), size), 0); }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_.get()); }
+  std::string path() const { return name_; }
 
  private:
+  char name_[32] = "/tmp/caisson-load-XXXXXX";
   UniqueFd fd_;
 };
+
+TEST(LoadRules, AFileBeyondTheBoundIsNotCopied) {
+  Memory memory;
+  memory.put(std::string(1000, 'x'), 0);
+  EXPECT_FALSE(load(memory.path(), {.bytes = 100}).ok());
+  EXPECT_TRUE(load(memory.path(), {.bytes = 1000}).ok());
+}
+
+// By /proc/PID/root and the like another cell's files have names that no rule here knows.
+TEST(LoadRules, LinksOfTheKernelsOwnAreNotFollowed) {
+  for (const char* path : {"/proc/self/exe", "/proc/self/root/etc/passwd", "/proc/self/cwd"}) {
+    Result<LoadedFiles> files = load(path, {.bytes = uint64_t{1} << 32});
+    ASSERT_FALSE(files.ok()) << path;
+    EXPECT_NE(files.error().what.find("a link of the kernel's own"), std::string::npos)
+        << files.error().what;
+  }
+}
 
 // A hole costs whoever made it nothing: copied as bytes it would fill the host's memory.
 TEST(Load, AHoleStaysAHoleAndTheBytesAroundItAreThere) {
@@ -176,6 +191,46 @@ TEST(Load, OthersHaveTheirTurnWhileALargeFileIsCopied) {
   ASSERT_TRUE(files && files->ok());
   EXPECT_EQ((*files)->files[0].size, 16 * piece.size());
   EXPECT_GT(turns, 1u);
+}
+
+class Patterns : public FolderFixture {
+ protected:
+  void put(const std::string& name) {
+    fs::create_directories(fs::path(top_ + name).parent_path());
+    std::ofstream(top_ + name) << "x";
+  }
+  std::vector<std::string> keys(const std::string& pattern, LoadBounds bounds = {.bytes = 1000}) {
+    Result<LoadedFiles> files = load(top_ + pattern, bounds);
+    if (!files) return {files.error().what.substr(files.error().what.rfind(": ") + 2)};
+    std::vector<std::string> all;
+    for (const LoadedFile& one : files->files) all.push_back(one.key);
+    return all;
+  }
+};
+
+TEST_F(Patterns, AreExpandedPartByPart) {
+  for (const char* name : {"/a/one.csv", "/a/two.csv", "/a/.three.csv", "/b/one.csv", "/b/x.txt"})
+    put(name);
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(keys("/a/*.csv"), (Keys{"one.csv", "two.csv"}));
+  EXPECT_EQ(keys("/?/one.csv"), (Keys{"one.csv", top_ + "/b/one.csv"}));
+  EXPECT_EQ(keys("/[ab]/x*"), (Keys{"x.txt"}));
+  EXPECT_EQ(keys("/a/.*"), (Keys{".three.csv"}));
+  EXPECT_EQ(keys("/*/./../a/t*"), (Keys{"two.csv", top_ + "/b/../a/two.csv"}));
+  EXPECT_EQ(keys("/*"), (Keys{"no such file"}));  // folders are not loaded
+  EXPECT_EQ(keys("/c/*"), (Keys{"no such file"}));
+  put("/d/a[1].txt");
+  EXPECT_EQ(keys("/d/a[1].txt"), (Keys{""}));  // what has that very name
+  EXPECT_EQ(keys("/d/a\\[1*"), (Keys{"a[1].txt"}));
+}
+
+TEST_F(Patterns, LookAtSoManyNamesAndNoMore) {
+  for (int i = 0; i < 20; ++i) put("/a/" + std::to_string(i));
+  Result<LoadedFiles> files = load(top_ + "/a/*", {.bytes = 1000, .entries = 5 + 10});
+  ASSERT_TRUE(files.ok());
+  EXPECT_LT(files->files.size(), 20u);
+  ASSERT_EQ(files->left_out.size(), 1u);
+  EXPECT_NE(files->left_out[0].find("too many names"), std::string::npos);
 }
 
 // Beside one folder that sessions write lies what they were not given.

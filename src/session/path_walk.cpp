@@ -12,13 +12,20 @@
 
 #include <fmt/format.h>
 
+#include "base/control.h"
+#include "sys/kernel_numbers.h"
+#include "sys/raw_syscall.h"
+
 namespace caisson::session {
 
 namespace {
 
 constexpr int kMostLinks = 40;  // as the kernel follows (path_resolution(7))
 constexpr size_t kMostRest = 4 * PATH_MAX;
-constexpr size_t kMostDepth = PATH_MAX / 2;
+constexpr int kMostNames = 4096;
+// A look goes up to the root. Who may write a folder can have made it deep, and a way that turns in
+// it again and again: each of these is what one walk may cost, on a thread that others wait for.
+constexpr size_t kMostLooks = 64, kMostDepth = 256;
 constexpr int kLooking = O_PATH | O_CLOEXEC;
 
 Error trouble(int errnum) { return Error::from_errno("follow a path", errnum); }
@@ -37,6 +44,7 @@ class Walk {
     for (;;) {
       std::string name = take_name();
       if (name.empty()) return Walked{std::move(at_), std::move(folder_), {}};
+      if (++names_ > kMostNames) return trouble(ELOOP);
       if (name == ".") continue;
       if (TRY(step(name))) continue;
       for (std::string more = take_name(); !more.empty(); more = take_name()) name += "/" + more;
@@ -65,7 +73,7 @@ class Walk {
   // False: there is no such name.
   Result<bool> step(const std::string& name) {
     if (name == "..") {
-      TRY(look_(at_.get(), Turn::kUp));
+      TRY(look_once(Turn::kUp));
       return go_to(UniqueFd{::openat(at_.get(), "..", kLooking | O_DIRECTORY)});
     }
     // Without O_DIRECTORY nothing would be mounted on demand (autofs); a link is no directory.
@@ -89,14 +97,36 @@ class Walk {
     return true;
   }
 
+  // A folder in which the way turned before says the same now.
+  Result<void> look_once(Turn turn) {
+    struct stat info;
+    if (::fstat(at_.get(), &info) != 0) return trouble(errno);
+    Looked here{{info.st_dev, info.st_ino}, turn};
+    if (std::ranges::find(looked_, here) != looked_.end()) return {};
+    if (looked_.size() == kMostLooks) return trouble(ELOOP);
+    looked_.push_back(here);
+    return look_(at_.get(), turn);
+  }
+
+  // In /proc a link may be no path at all, but lead to what a process has: its root, its memory,
+  // the files of another cell by names that mean nothing here. Those are not followed.
+  Result<bool> follow_in_proc(const std::string& name) {
+    kernel::OpenHow how{O_PATH | O_CLOEXEC, 0, 0};
+    if (control_enabled("session-load-magic")) how.resolve = kernel::kResolveNoMagicLinks;
+    long found = sys_call(kernel::kOpenat2, long{at_.get()}, name.c_str(), &how, long{sizeof how});
+    if (found == -ELOOP)
+      return Error::plain(fmt::format("a link of the kernel's own ({}) leads there", name),
+                          "name the file itself");
+    if (found < 0) return trouble(static_cast<int>(-found));
+    at_.reset(static_cast<int>(found));
+    folder_.reset();
+    return true;
+  }
+
   Result<bool> follow(const std::string& name, int link, const struct stat& info) {
-    TRY(look_(at_.get(), Turn::kLink));
+    TRY(look_once(Turn::kLink));
     if (++links_ > kMostLinks) return trouble(ELOOP);
-    if (is_proc(at_.get())) {  // what it says may be no path at all: "pipe:[1]"
-      at_.reset(::openat(at_.get(), name.c_str(), kLooking));
-      folder_.reset();
-      return at_ ? Result<bool>(true) : trouble(errno);
-    }
+    if (is_proc(at_.get())) return follow_in_proc(name);
     struct stat folder;
     if (::fstat(at_.get(), &folder) != 0) return trouble(errno);
     if (!may_follow_link(folder, info, ::geteuid())) return trouble(EACCES);
@@ -114,8 +144,14 @@ class Walk {
 
   std::string rest_;
   const LookAtTurn& look_;
+  struct Looked {
+    FileIdentity folder;
+    Turn turn;
+    bool operator==(const Looked&) const = default;
+  };
   UniqueFd at_, folder_;
-  int links_ = 0;
+  std::vector<Looked> looked_;
+  int links_ = 0, names_ = 0;
 };
 
 }  // namespace
@@ -142,12 +178,15 @@ Result<std::string> real_path_of(int fd) {
 
 // Up by "..", and not by the names in a path: those may mean something else by the time that they
 // are looked up. "/" is above itself; a folder can be mounted on one in itself, and look so.
-std::vector<FileIdentity> folders_from(int folder) {
+Result<std::vector<FileIdentity>> folders_from(int folder) {
   std::vector<FileIdentity> all;
   UniqueFd at{::fcntl(folder, F_DUPFD_CLOEXEC, 3)};
-  for (int same = 0; at && same < 3 && all.size() < kMostDepth;) {
+  for (int same = 0; at && same < 3;) {
     struct stat info;
     if (::fstat(at.get(), &info) != 0) break;
+    // What is above must be known to the last one, or a rule about it would not be seen.
+    if (all.size() == kMostDepth)
+      return Error::plain(fmt::format("it lies deeper than {} folders", kMostDepth));
     FileIdentity one{info.st_dev, info.st_ino};
     same = !all.empty() && all.back() == one ? same + 1 : 0;
     if (same == 0) all.push_back(one);
@@ -157,7 +196,7 @@ std::vector<FileIdentity> folders_from(int folder) {
 }
 
 Result<FoundPlace> place_of(int folder) {
-  return FoundPlace{TRY(real_path_of(folder)), folders_from(folder)};
+  return FoundPlace{TRY(real_path_of(folder)), TRY(folders_from(folder))};
 }
 
 bool lies_in(const FoundPlace& place, const WrittenFolder& folder) {

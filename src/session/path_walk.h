@@ -19,7 +19,7 @@ enum class Turn { kName, kLink, kUp };  // a plain name, a link, ".."
 
 struct Walked {
   UniqueFd end;         // O_PATH; none: it is not there
-  UniqueFd folder;      // where the last name is; none: a link of the kernel's own led away from it
+  UniqueFd folder;      // where the last name is; none: a link in /proc led away from it
   std::string missing;  // from the first name on that is not there
 };
 
@@ -36,7 +36,7 @@ bool may_follow_link(const struct stat& folder, const struct stat& link, uid_t w
 // As the kernel names it now.
 Result<std::string> real_path_of(int fd);
 // The folder itself and each one above it, by what they are.
-std::vector<FileIdentity> folders_from(int folder);
+Result<std::vector<FileIdentity>> folders_from(int folder);
 
 // Where something lies: `folders` are itself, if it is one, and those above it.
 struct FoundPlace {

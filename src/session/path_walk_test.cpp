@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -68,6 +69,34 @@ TEST_F(PathWalk, WhatIsNotThereIsTheRest) {
   link("/nowhere/at/all", "broken");
   EXPECT_EQ(end_of(top_ + "/broken"), "");
   EXPECT_EQ(missing_, "nowhere/at/all");
+}
+
+// Each look goes up to the root, and a cell that writes a folder can have the way turn as it likes.
+TEST_F(PathWalk, TurnsAreCountedAndAFolderIsLookedAtOnce) {
+  std::string same = top_, many = top_;
+  for (int i = 0; i < 70; ++i) {
+    fs::create_directories(top_ + "/" + std::to_string(i));
+    same += "/a/..";
+    many += "/" + std::to_string(i) + "/..";
+  }
+  EXPECT_EQ(end_of(same), top_);
+  EXPECT_EQ(std::ranges::count(turns_, "/a.."), 1);
+  EXPECT_EQ(end_of(many), "error " + std::to_string(ELOOP));
+  std::string long_way = top_;
+  for (int i = 0; i < 3000; ++i) long_way += "/.";
+  EXPECT_EQ(end_of(long_way + "/a"), top_ + "/a");
+  for (int i = 0; i < 1200; ++i) long_way += "/.";
+  EXPECT_EQ(end_of(long_way), "error " + std::to_string(ELOOP));
+}
+
+TEST_F(PathWalk, WhatLiesTooDeepIsNotJudgedByHalf) {
+  fs::path deep = top_;
+  for (int i = 0; i < 260; ++i) deep /= "d";
+  fs::create_directories(deep);
+  UniqueFd end{::open(deep.c_str(), O_PATH | O_CLOEXEC)};
+  EXPECT_FALSE(folders_from(end.get()).ok());
+  UniqueFd above{::open((top_ + "/d/d/d").c_str(), O_PATH | O_CLOEXEC)};
+  EXPECT_TRUE(folders_from(above.get()).ok());
 }
 
 TEST_F(PathWalk, LoopsAndFilesOnTheWayAreErrors) {

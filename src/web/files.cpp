@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "base/large_folder.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "web/utf8.h"
@@ -140,6 +141,9 @@ Result<bool> Workspace::is_folder(const Parts& parts) const {
 
 Result<json::array> Workspace::list(const Parts& parts) const {
   UniqueFd fd = TRY(open_beneath(parts, O_RDONLY | O_DIRECTORY));
+  if (is_too_large_to_list(fd.get()))
+    return Error{fmt::format("{} is too large a folder to be listed", shown(parts)),
+                 "name the files in it", E2BIG};
   DIR* stream = ::fdopendir(fd.get());
   if (!stream) return Error::system("list " + shown(parts));
   fd.release();

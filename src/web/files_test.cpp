@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/large_folder.h"
+
 namespace caisson::web {
 namespace {
 
@@ -112,6 +114,21 @@ TEST_F(WebFiles, BoundsWhatItReads) {
   ASSERT_TRUE(workspace_->write({"huge"}, "").ok());
   ASSERT_EQ(::truncate((folder_ + "/huge").c_str(), 1LL << 40), 0);
   EXPECT_EQ(workspace_->read({"huge"}).error().errnum, EFBIG);
+}
+
+// What a cell has filled and emptied is as large as before, and takes as long to be read.
+TEST_F(WebFiles, DoesNotListAFolderThatIsTooLarge) {
+  ASSERT_TRUE(workspace_->write({"large", "first"}, "").ok());
+  std::string folder = folder_ + "/large/";
+  struct stat info {};
+  for (int i = 0; i < 40'000 && info.st_size <= kLargestFolder; ++i) {
+    std::string name = folder + std::string(240, 'x') + std::to_string(i);
+    ASSERT_EQ(::symlink("x", name.c_str()), 0);
+    ASSERT_EQ(::stat(folder.c_str(), &info), 0);
+  }
+  if (info.st_size <= kLargestFolder) GTEST_SKIP() << "folders stay small on this file system";
+  EXPECT_EQ(workspace_->list({"large"}).error().errnum, E2BIG);
+  EXPECT_TRUE(workspace_->read({"large", "first"}).ok());
 }
 
 TEST_F(WebFiles, WorkForAServerGoesTheSameWay) {

@@ -35,6 +35,34 @@ class Load(McpTest):
             with self.subTest(path):
                 self.assertIn("Loaded", server.text("rlm_load", path=path, var_name="k"))
 
+    def test_no_file_of_another_session_through_proc(self):
+        """/proc/PID/root is a link of the kernel's own, to names that no rule here knows."""
+        theirs = self.server()
+        theirs.text("rlm_exec", code="import os\nopen('/workspace/mark', 'w').write('theirs')")
+        ours = self.server()
+        for pid in self.cells(theirs.process.pid):
+            for path in (f"/proc/{pid}/root/workspace/mark", f"/proc/{pid}/cwd/mark"):
+                self.assertNotIn("theirs", ours.fails("rlm_load", path=path, var_name="k"))
+        for path in ("/proc/[0-9]*/root/workspace/mark", "/proc/*/cwd/*", "/proc/self/root/etc/passwd"):
+            ours.fails("rlm_load", path=path, var_name="k")
+
+    def test_names_in_a_denied_folder_are_told_to_nobody(self):
+        self.file("home/.ssh/id_of_the_bank", KEY)
+        self.file("home/notes.txt", "plain")
+        server = self.settings(filesystem={"allowRead": ["~/"]})
+        for path in ("~/.ssh/*", "~/.ssh/id_of_the_ban[k]", "~/.ss[h]/*"):
+            self.assertNotIn("of_the_bank", server.fails("rlm_load", path=path, var_name="k")
+                             .replace(path, ""))
+        text = server.text("rlm_load", path="~", var_name="k")
+        self.assertIn(".ssh", text)
+        self.assertNotIn("of_the_bank", text)
+
+    def test_a_pattern_of_a_client_holds_nobody(self):
+        server = self.server()
+        for path in ("/etc/*" + "/." * 1900 + "/nothing", "/usr/share/*/*" + "/./x/.." * 400 + "/nothing",
+                     "/" + "*a" * 1500 + "b", "/*/*/*/*/*/*/*/nothing"):
+            server.fails("rlm_load", path=path, var_name="k")
+
     def test_hidden_files_are_left_out_of_a_folder_and_named(self):
         self.file("project/deep/b.pem", KEY)
         self.file("project/deep/b.txt", "plain")
@@ -82,8 +110,9 @@ class Load(McpTest):
         self.refused(server, "~/.ssh/*.missing")
         text = server.text("rlm_load", path="~", var_name="all")
         self.assertIn("(1 file, 5 chars)", text)
-        for name in names:
-            self.assertIn(name, text)
+        for name in names:  # of a folder that is denied as a whole, it alone is named
+            folder = os.path.dirname(name) if name.split("/")[0] in (".kube", ".azure", ".ssh", ".aws") else name
+            self.assertIn("/.config/gh" if "gh/" in name else f"/{folder}", text)
 
     def test_a_policy_that_is_no_policy_loads_nothing(self):
         path = self.file("project/plain", "plain")
