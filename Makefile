@@ -4,6 +4,8 @@ SHELL := /bin/bash
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CAISSON := build/release/caisson
+# Without this word, ccache has no answer for what is compiled with precompiled headers.
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 .PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-lint
 .DEFAULT_GOAL := build

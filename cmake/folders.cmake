@@ -1,7 +1,8 @@
 # One folder of src/ is one static library. Each target sees only the headers of the folders that it
-# names (through a directory of links), so that a wrong include fails to build.
+# names (through a directory of links), so that a wrong include fails to build. PARSED names the headers
+# that it shares with others in a form the compiler has parsed already (parsed_headers.cmake).
 function(caisson_folder name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PARSED" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp ${CMAKE_SOURCE_DIR}/src/${name}/*.S)
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   set(window ${CMAKE_BINARY_DIR}/include/${name})
@@ -11,6 +12,9 @@ function(caisson_folder name)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${window})
     target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
+    if(ARG_PARSED)
+      target_precompile_headers(${name} REUSE_FROM ${ARG_PARSED})
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${window})
