@@ -27,7 +27,9 @@ def look():
     with open('/workspace/LOOT', 'a') as file:
         file.write(repr(seen))
 if 'zygote' in open('/proc/self/cmdline').read():
-    os.register_at_fork(after_in_parent=look)
+    import signal
+    signal.signal(signal.SIGALRM, lambda *_: look())
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 """
 
 TREE = """

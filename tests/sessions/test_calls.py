@@ -171,6 +171,33 @@ class Checkpoints(SessionTest):
         self.assertEqual(states[0], 1)
         self.assertEqual(len(set(states)), 3, states)
 
+    def test_what_libraries_do_after_a_fork_is_done_in_what_wakes(self):
+        """A checkpoint does without it, and what wakes reports before it: no code runs before it has."""
+        s = self.session()
+        self.ok(s.exec("import os, random\nran = []"))
+        drawn = [s.value("random.getstate()[1][:8]")]  # which random renews by such a hook
+        for hook in ("", "os.register_at_fork(after_in_child=lambda: ran.append(os.getpid()))"):
+            self.ok(s.exec(hook + "\nx = 1"))
+            s.ask("checkpoint", name="c" + hook[:2])
+            s.ask("restore", name="c" + hook[:2])
+            drawn.append(s.value("random.getstate()[1][:8]"))
+        self.assertEqual(len({str(one) for one in drawn}), 3, drawn)
+        self.assertEqual(s.value("ran[-1] - os.getpid()"), 0)
+
+    def test_no_handler_runs_in_a_checkpoint(self):
+        """Of a signal that came to the interpreter as it forked: its child must not go on as it does."""
+        s = self.session()
+        self.ok(s.exec(
+            "import os, signal\nseen, own = set(), os.getpid()\ndef note(*_): seen.add(os.getpid())\n"
+            "signal.signal(signal.SIGALRM, note)\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)"))
+        for i in range(10):
+            self.ok(s.exec("i = %d" % i))
+        s.ask("checkpoint", name="c")
+        s.ask("restore", name="c")
+        self.assertTrue(s.value("seen == {own} and own != os.getpid()"))
+        self.assertEqual(s.value("i"), 9)
+
 
 class Functions(SessionTest):
     def test_functions_of_the_host(self):

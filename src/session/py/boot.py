@@ -53,6 +53,7 @@ def main(argv):
     if not SOURCES:
         read_folder()
     load = make_loader(SOURCES)
+    load("forks")  # whose hook has to be the first
     what, descriptor = argv[1], int(argv[2])
     if what == "keeper":
         load("zygote").become_keeper(descriptor)

@@ -15,7 +15,6 @@ from posix import (
     _exit,
     chdir,
     close,
-    fork,
     fstat,
     getegid,
     geteuid,
@@ -25,6 +24,8 @@ from posix import (
     read,
     write,
 )
+
+from forks import fork_alone
 
 try:
     from ctypes import (
@@ -91,7 +92,7 @@ def enter(order, filter_fd, joins):
         close(fd)
     program = read_filter(filter_fd)
     own_namespaces()
-    if fork():
+    if fork_alone():
         _exit(0)  # the namespaces' first process is the child, and lives on its own
     mounts(order)
     loopback_up()

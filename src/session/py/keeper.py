@@ -8,16 +8,17 @@ import select
 from _signal import SIG_DFL, SIG_IGN, SIGINT, SIGKILL, SIGPIPE, SIGTERM
 from _signal import signal as set_handler
 from _socket import AF_UNIX, SOCK_STREAM, socket
-from posix import _exit, chdir, fork, getpid, setpgid
+from posix import _exit, chdir, getpid
 from time import monotonic, sleep
 
 import frames as f
 from checkpoints import MAX_NAMED, Checkpoint, Root
+from forks import fork_first
 from hardening import be_ordinary, have_few_files, keep_only, protect_keeper
-from interpreter import reseed
 from jsonio import dumps
 from lane import Lane
 from processes import reap_orphans
+from rebirth import reseed
 
 
 class Keeper:
@@ -145,15 +146,13 @@ class Keeper:
             return None
 
     def fork_interpreter(self, theirs, ours, workspace="", before=0):
-        pid = fork()
+        # No code but ours runs before the first call, and nobody can look into this process until it
+        # is ordinary: it may report first of all.
+        early = not wants_shell(self.options)
+        pid = fork_first(lambda: self.inside.be_born(theirs[0] if early else None))
         if pid:
             return pid
         try:
-            setpgid(0, 0)
-            # First of all, for the keeper waits. No code but ours runs before the first call, and
-            # nobody can look into this process until it is ordinary.
-            if not wants_shell(self.options):
-                self.inside.report(theirs[0])
             self.let_go(ours)
             keep_only([sock.fileno() for sock in theirs])
             have_few_files()

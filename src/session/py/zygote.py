@@ -17,9 +17,11 @@ from _socket import (
     socketpair,
 )
 from _struct import unpack
+from _thread import _count as count_threads
 from posix import _exit, fork, getpid
 
 import frames as f
+from forks import fork_alone
 from jsonio import dumps, loads
 
 NEW, SPAWNED = 1, 2  # the two frames on a zygote's socket
@@ -35,6 +37,7 @@ def preload(names):
     import traceback  # noqa: F401
 
     import answers  # noqa: F401
+    import forks
     import keeper  # noqa: F401
     import malloc
     from interpreter import Interpreter
@@ -53,6 +56,7 @@ def preload(names):
     warm_frames()
     if SHELL in names:  # last: what was run to get warm is no part of its state
         inside.prepare_shell()
+    forks.watch_hooks()
     malloc.ask_for_huge_pages()  # for what sessions will have; what there is by now is theirs together
     gc.collect()
     gc.freeze()
@@ -158,7 +162,8 @@ def spawn(sock, stream, frame, inside, doors):
     try:
         if order is not None:
             fds += doors.take(order["workspace"])
-        pid = fork()
+        # A library that is loaded here may have a thread: then Python has to tidy up after it.
+        pid = fork_alone() if count_threads() == 0 else fork()
     except OSError as error:
         f.close_all(fds)
         f.send_frame(sock, SPAWNED, request, dumps({"error": "fork: %s" % error.strerror}))
