@@ -207,6 +207,7 @@ bool Http2Relay::rewrite(Exchange2& exchange, HttpRequest& request, Verdict& ver
     head.remove("Accept-Encoding");
     head.remove("grpc-accept-encoding");
     head.fields.push_back({"accept-encoding", "identity"});
+    ask_for_whole(head);
   }
   exchange.substitution.emplace(*core_.secrets, scheme_, where_.host, where_.port);
   verdict = exchange.substitution->target(head.target);

@@ -96,6 +96,20 @@ class Http2RelayTest : public ::testing::Test {
     return head;
   }
 
+  bool range_arrives() {
+    bool arrived = false;
+    host_side.when_ended = [&](Http2Link& link, int32_t id) {
+      arrived = host_side.seen[id].head.find("range") != nullptr;
+      link.respond(id, ok(), Http2Link::Body::kNone);
+    };
+    HttpHead head = request("GET", "/");
+    head.fields = {{"range", "bytes=0-1"}};
+    int32_t id = client->request(head, "https", "a.test", Http2Link::Body::kNone);
+    run();
+    EXPECT_EQ(client_side.seen[id].head.status, 200u);
+    return arrived;
+  }
+
   HostPort where{Host{"a.test", std::nullopt}, 443};
   std::unique_ptr<Core> core;
   std::unique_ptr<PlainStream> client_stream, inner_client, inner_host, host_stream;
@@ -196,6 +210,18 @@ TEST_F(Http2RelayTest, SecretsArePutInAndMasked) {
   run();
   EXPECT_EQ(authorization, "Bearer the-real-value-0123");
   EXPECT_EQ(client_side.seen[id].body, "you sent " + secret.placeholder + "!");
+}
+
+TEST_F(Http2RelayTest, AHostOfSecretsIsAskedForTheWhole) {
+  Secret secret{.name = "KEY", .value = "the-real-value-0123", .hosts = {"a.test"}};
+  secret.placeholder = "caisson_KEY_00112233445566778899aabbccddeeff";
+  start({.allow = {"a.test"}}, {secret});
+  EXPECT_FALSE(range_arrives());
+}
+
+TEST_F(Http2RelayTest, AnotherHostIsAskedForThePart) {
+  start({.allow = {"a.test"}});
+  EXPECT_TRUE(range_arrives());
 }
 
 TEST_F(Http2RelayTest, AHostThatEndsInTheMiddleIsToldAsSuch) {

@@ -8,6 +8,12 @@ namespace {
 constexpr int kMaxInterim = 16;  // answers such as "100 Continue" before the real one
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+std::string no_head(HeadState state) {
+  if (state == HeadState::kTooLarge) return "the host's answer has a head that is too large";
+  if (state == HeadState::kEnded) return "the host ended without an answer";
+  return "the connection to the host broke before its answer";
+}
+
 }  // namespace
 
 HttpExchange::HttpExchange(Core& core, HttpReader& client, HttpUpstream& upstream,
@@ -41,6 +47,9 @@ bool HttpExchange::rewrite_request() {
     head.remove("Accept-Encoding");
     head.remove("Sec-WebSocket-Extensions");  // compression, which a mask can't read
     head.fields.push_back({"Accept-Encoding", "identity"});
+    // What is signed anew keeps its Range: the key was never sent, and programs that load large
+    // objects of S3 part by part take the whole for the part they asked for.
+    if (!resign_ || resign_->passes_on()) ask_for_whole(head);
     masks_ = true;
   }
   substitution_.emplace(*core_.secrets, request_.scheme, host, port);
@@ -240,7 +249,7 @@ Task<ExchangeEnd> HttpExchange::read_answers() {
     std::string text;
     HeadState state = co_await upstream_.reader().wait_for_head();
     if (state == HeadState::kWhole) state = co_await upstream_.reader().read_head(text);
-    if (state != HeadState::kWhole) co_return co_await failed("the host ended without an answer");
+    if (state != HeadState::kWhole) co_return co_await failed(no_head(state));
     if (!core_.traffic.count(Way::kDown, text.size())) {
       deny_budget();
       co_return ExchangeEnd::kGone;

@@ -76,6 +76,16 @@ TEST(HttpRewrite, WhatConcernsOneConnectionIsDropped) {
             "GET / HTTP/1.1\r\nHost: a.test\r\nAccept: */*\r\n\r\n");
 }
 
+TEST(HttpRewrite, WhoAsksForTheWholeAsksForNoPart) {
+  auto head = parse_request_head(
+      "GET / HTTP/1.1\r\nHost: a\r\nrange: bytes=0-1\r\nIf-Range: x\r\nRequest_Range: bytes=0-1\r\n"
+      "Range: bytes=2-3\r\nX-Range: 1\r\n\r\n");
+  ASSERT_TRUE(head.ok());
+  ask_for_whole(*head);
+  EXPECT_EQ(request_text(*head, "a.test", {}, false),
+            "GET / HTTP/1.1\r\nHost: a.test\r\nX-Range: 1\r\n\r\n");
+}
+
 TEST(HttpRewrite, TheBodysFramingIsToldOnce) {
   HttpHead head = head_of("POST", "/", "a.test");
   head.fields.push_back({"Content-Length", "99"});

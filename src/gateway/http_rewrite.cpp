@@ -53,8 +53,7 @@ void strip_hop_by_hop(HttpHead& head) {
   });
 }
 
-void strip_fields(HttpHead& head, const std::vector<std::string>& names) {
-  if (names.empty() || !control_enabled("gateway-strip")) return;
+static void strip_named(HttpHead& head, const std::vector<std::string>& names) {
   auto folded = [](char c) {
     if (c == '_' || c == '.') return '-';
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -64,6 +63,16 @@ void strip_fields(HttpHead& head, const std::vector<std::string>& names) {
       return std::ranges::equal(field.name, name, {}, folded, folded);
     });
   });
+}
+
+void strip_fields(HttpHead& head, const std::vector<std::string>& names) {
+  if (!names.empty() && control_enabled("gateway-strip")) strip_named(head, names);
+}
+
+void ask_for_whole(HttpHead& request) {
+  if (!control_enabled("gateway-parts")) return;
+  // The last is an old name of the first, which Apache still takes.
+  strip_named(request, {"Range", "If-Range", "Request-Range"});
 }
 
 bool asks_for_websocket(const HttpHead& request) {

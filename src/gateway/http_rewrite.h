@@ -17,6 +17,10 @@ void strip_hop_by_hop(HttpHead& head);
 // as one, so case and - _ . make no difference here.
 void strip_fields(HttpHead& head, const std::vector<std::string>& names);
 
+// A mask looks for a whole value, and a cell that asks for an answer two bytes at a time has it in
+// parts that show none. Every server may answer with the whole instead (RFC 9110, 14.2).
+void ask_for_whole(HttpHead& request);
+
 // A WebSocket handshake, the one upgrade that passes.
 bool asks_for_websocket(const HttpHead& request);
 

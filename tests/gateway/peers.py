@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import ssl
 import sys
 import urllib.parse
@@ -104,14 +105,28 @@ async def answer_at_length(writer, say, times):
         await writer.drain()
 
 
+def answer_a_part(writer, say, wanted):
+    """`say`, or of it what Range asks for, as a server of files has it."""
+    found = re.fullmatch(r"bytes=(\d+)-(\d+)", wanted or "")
+    first, last = (int(one) for one in found.groups()) if found else (0, len(say) - 1)
+    body = say[first:last + 1]
+    head = b"206 Partial Content\r\nContent-Range: bytes %d-%d/%d" % (
+        first, last, len(say)) if found else b"200 OK"
+    writer.write(b"HTTP/1.1 " + head + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+
 async def answer_in_chunks(reader, writer):
     """What stands in X-Say of the request, one byte to a chunk, each sent for itself; or, asked for
-    /times/N, so many times in a body that has a length."""
+    /times/N, so many times in a body that has a length; or, asked for /part, what Range wants."""
     while True:
         _head, line, headers = await read_head(reader)
         if line.startswith("GET /times/"):
             times = int(line.split()[1].removeprefix("/times/"))
             await answer_at_length(writer, headers["x-say"].encode("latin-1"), times)
+            continue
+        if line.startswith("GET /part "):
+            answer_a_part(writer, headers["x-say"].encode("latin-1"), headers.get("range"))
+            await writer.drain()
             continue
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for byte in headers.get("x-say", "nothing").encode("latin-1"):

@@ -253,6 +253,23 @@ class Masked(SecretCase):
         self.assertEqual((int(size), int(count)), (4093 * times, times))
         self.assertRegex(masked, r"^<caisson_KEY_[0-9a-f]{32}\**>$")
 
+    def test_parts_of_an_answer_do_not_add_up_to_the_value(self):
+        """Asked for two bytes at a time, no part would have the whole value in it."""
+        at = f"{API}:{names.CHUNKED_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.shell("for at in 0 2 4 6; do for name in Range Request-Range; do curl -sSf -H "
+                           f'"X-Say: $KEY" -H "$name: bytes=$at-$((at + 1))" https://{at}/part; '
+                           "echo; done; done", policy)
+        self.assert_works(ended)
+        for line in ended.out.split():
+            self.assertRegex(line, r"^caisson_KEY_[0-9a-f]{32}\**$")
+        self.assert_kept(ended)
+
+    def test_parts_of_other_hosts_are_parts(self):
+        at = f"mirror.harbor.test:{names.CHUNKED_TLS}"
+        ended = self.shell(f'curl -sSfk -H "X-Say: abcdef" -H "Range: bytes=2-3" https://{at}/part')
+        self.assert_works(ended, "cd")
+
     def test_length_still_holds(self):
         ended = self.shell('curl -sSf -D /tmp/head -o /tmp/body -H "X-A: $KEY" '
                            f"https://{API}:{PORT}{self.path('length')} && "
