@@ -50,7 +50,10 @@ Result<bool> shut_files(const std::vector<std::string>& folders) {
   long abi = landlock_abi();
   if (abi == 0) return false;
   uint64_t handled = kKnown[std::min<size_t>(static_cast<size_t>(abi), std::size(kKnown) - 1)];
-  kernel::LandlockRuleset rules{handled, abi >= 4 ? uint64_t{3} : 0, abi >= 6 ? uint64_t{3} : 0};
+  // Abstract sockets, but not signals (LANDLOCK_SCOPE_SIGNAL): the one by which a parent's death is
+  // told (PR_SET_PDEATHSIG) is judged as if the dying parent had sent it, and a launcher that is at
+  // work would outlive its server, with all cells. The filter has no call that sends any other.
+  kernel::LandlockRuleset rules{handled, abi >= 4 ? uint64_t{3} : 0, abi >= 6 ? uint64_t{1} : 0};
   long size = abi >= 6 ? 24 : abi >= 4 ? 16 : 8;
   long made = sys_call(kernel::kLandlockCreateRuleset, &rules, size, 0L);
   if (made < 0) return Error::from_errno("make a Landlock ruleset", static_cast<int>(-made));

@@ -52,7 +52,7 @@ void drop_old_state(const std::string& state_folder, int64_t now_unix) {
     std::string_view name = entry->d_name;
     bool is_lock = name.ends_with(".lock");
     struct stat info;
-    if ((!is_lock && !name.ends_with(".snapshot")) ||
+    if ((!is_lock && !name.ends_with(".snapshot") && !name.ends_with(".unsaved")) ||
         ::fstatat(at, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode) ||
         now_unix - info.st_mtime <= kStateSeconds)
       continue;

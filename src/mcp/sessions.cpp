@@ -1,6 +1,7 @@
 #include "mcp/sessions.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -12,8 +13,9 @@ namespace {
 std::string start_notice(const session::SessionInfo& info) {
   std::string all;
   for (const std::string& note : info.notes) {
-    bool told = note.starts_with("not back") || (note.find("snapshot") != std::string::npos &&
-                                                 !note.starts_with("there is no snapshot"));
+    bool told =
+        note.starts_with("not back") || note.starts_with("state since") ||
+        (note.find("snapshot") != std::string::npos && !note.starts_with("there is no snapshot"));
     if (told) all += (all.empty() ? "" : "; ") + note;
   }
   return all;
@@ -174,13 +176,20 @@ Task<> Sessions::save_all(std::chrono::milliseconds time) {
     --*left;
     bell->ring();
   };
-  for (auto& [name, seat] : seats_) {
-    if (!seat->session || seat->session->info().busy || !seat->session->info().alive) continue;
-    ++*left;
-    spawn(loop_, save_one(host_.get(), name, bell, left));
-  }
+  // Branches live in the cell of their parent, and end with it.
+  std::set<std::string> parents;
+  for (auto& [name, seat] : seats_)
+    if (seat->session) parents.insert(seat->session->info().parent);
   auto end = http::Clock::now() + time;
-  while (*left > 0 && http::Clock::now() < end) co_await bell->wait_until(end);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (auto& [name, seat] : seats_) {
+      if (!seat->session || seat->session->info().busy || !seat->session->info().alive) continue;
+      if (parents.contains(name) != (turn == 1)) continue;
+      ++*left;
+      spawn(loop_, save_one(host_.get(), name, bell, left));
+    }
+    while (*left > 0 && http::Clock::now() < end) co_await bell->wait_until(end);
+  }
 }
 
 Task<> Sessions::end_all(std::chrono::milliseconds time) {

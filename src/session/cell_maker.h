@@ -57,6 +57,9 @@ class CellMaker {
                                     bool is_branch) = 0;
   virtual void keep_workspace(const std::string& room, const std::string& session,
                               bool is_branch) = 0;
+  // The same, when it is done: a keeper that is told to end a branch removes what is left there.
+  virtual Task<Result<void>> keep_and_tell(std::string room, std::string session,
+                                           bool is_branch) = 0;
   // Before the cell has its folder mounted. False: nothing was kept, or it is in place.
   virtual Task<Result<bool>> take_up_workspace(std::string room, std::string session) = 0;
 };
@@ -78,6 +81,7 @@ class LocalMaker final : public CellMaker {
   Result<void> note_session(const std::string& room, const std::string& session,
                             bool is_branch) override;
   void keep_workspace(const std::string& room, const std::string& session, bool is_branch) override;
+  Task<Result<void>> keep_and_tell(std::string room, std::string session, bool is_branch) override;
   Task<Result<bool>> take_up_workspace(std::string room, std::string session) override;
 
   // Once, when there is one (ForksClaim).
@@ -85,6 +89,7 @@ class LocalMaker final : public CellMaker {
 
   // The same, at once.
   bool is_written_now(const std::string& python) const;
+  Result<void> keep_now(const std::string& room, const std::string& session, bool is_branch);
   Result<ForkPlace> make_fork_now(const ForkLimits&, const std::string& zygote);
 
   const Result<StateFolders>& folders() const { return folders_; }

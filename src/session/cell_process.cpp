@@ -124,10 +124,9 @@ Result<pid_t> spawn(CellStart& start, int errors, int refusals) {
   how.go_to_root();
   how.set_signals();
   std::vector<char*> argv = pointers(command.words), environment = pointers(start.environment);
-  char** env = start.environment.empty() ? environ : environment.data();
   pid_t pid = -1;
-  int failed =
-      ::posix_spawn(&pid, start.caisson.c_str(), how.actions(), how.attributes(), argv.data(), env);
+  int failed = ::posix_spawn(&pid, start.caisson.c_str(), how.actions(), how.attributes(),
+                             argv.data(), environment.data());
   if (failed != 0) return Error::from_errno(fmt::format("start {}", start.caisson), failed);
   return pid;
 }

@@ -43,7 +43,7 @@ struct CellStart {
   std::vector<std::string> words;          // options of `exec`, for all to see (proc(5), cmdline)
   std::vector<std::string> private_words;  // more of them, which win
   std::vector<std::string> command;
-  std::vector<std::string> environment;  // of caisson itself; empty: ours
+  std::vector<std::string> environment;  // of caisson itself
   std::vector<UniqueFd> descriptors;     // the command's 3, 4, …
   std::vector<MountedFolder> mounted;
 };

@@ -69,6 +69,7 @@ class Launching {
   Result<UniqueFd> open_workspace(const std::string& path) const;
   void work_on_files(LaunchPacket& order);
   void drop(const LaunchPacket& order);
+  void tell(uint32_t id, const Result<void>& done);
   Result<ForkLimits> limits_of(const LaunchPacket& order) const;
   void look_at(uint32_t id);
   void work_on_room(const LaunchPacket& order);
@@ -269,7 +270,7 @@ void Launching::work_on_room(const LaunchPacket& order) {
   if (order.word == LaunchWord::kNoteSession)
     return (void)maker_.note_session(room, session, order.number != 0);
   if (order.word == LaunchWord::kKeepWorkspace)
-    return maker_.keep_workspace(room, session, order.number != 0);
+    return tell(order.id, maker_.keep_now(room, session, order.number != 0));
   if (loading_ >= kMostLoads)
     return fail(order.id, Error::plain("too much is taken up at a time", "try again later"));
   spawn(loop_, take_up(order.id, std::move(room), session));
@@ -302,9 +303,14 @@ void Launching::drop(const LaunchPacket& order) {
   Result<void> dropped = Error::plain("an order that breaks the launcher's protocol");
   if (order.texts.size() == 1) dropped = check_name(order.texts[0]);
   if (dropped) dropped = maker_.drop_workspace(order.texts[0]);
-  if (order.id == 0) return;
-  if (!dropped) return fail(order.id, dropped.error());
-  say({.word = LaunchWord::kDone, .id = order.id, .number = 1});
+  tell(order.id, dropped);
+}
+
+// Who gave no number waits for nothing.
+void Launching::tell(uint32_t id, const Result<void>& done) {
+  if (id == 0) return;
+  if (!done) return fail(id, done.error());
+  say({.word = LaunchWord::kDone, .id = id, .number = 1});
 }
 
 void Launching::work_on_files(LaunchPacket& order) {

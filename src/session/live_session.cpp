@@ -40,6 +40,12 @@ std::string text_of(const json::object& object, std::string_view key) {
   return printable(std::string_view(found->get_string()).substr(0, 200));
 }
 
+// Reading back leaves the state as it is, as far as the host can tell; what is taken up is in a
+// snapshot.
+bool may_change(FrameType type) {
+  return type != FrameType::kSave && type != FrameType::kVars && type != FrameType::kUnsave;
+}
+
 // Of many files: what the interpreter says of each, in sum. Its numbers are whatever it wants, and
 // don't run over.
 void add_sizes(json::object& sums, const json::object& result) {
@@ -93,7 +99,10 @@ Task<Result<CallAnswer>> LiveSession::run(Call call) {
   std::shared_ptr<Lane> lane = lane_;
   std::shared_ptr<Hold> cell = cell_;
   call.timeout = std::clamp(call.timeout, std::chrono::milliseconds{0}, kMostTimeout);
+  bool changes = may_change(call.type);
+  if (changes) facts_.mark->begin();
   Result<CallAnswer> answer = co_await lane->call(std::move(call));
+  if (changes) facts_.mark->finish();
   ++facts_.info.calls;
   if (facts_.after_call) facts_.after_call(facts_.info.name);
   if (!answer || answer->status != "lost") co_return answer;
@@ -223,6 +232,7 @@ Task<Result<json::object>> LiveSession::reset() {
   Result<json::object> done = co_await lane_->order(FrameType::kReset, json::object());
   // At once, and not with the next save: there may be none.
   if (done && control_enabled("session-reset")) ::unlink(facts_.snapshot.c_str());
+  if (done) facts_.mark->saved(facts_.mark->seen());  // that there is nothing is known without one
   co_return done;
 }
 Task<Result<json::object>> LiveSession::checkpoint(std::string name) {
@@ -234,7 +244,11 @@ Task<Result<json::object>> LiveSession::restore(std::string name) {
   if (!lane_->alive()) co_return ended();
   ++facts_.info.calls;
   json::object body{{"name", name}};
-  co_return co_await lane_->order(FrameType::kRestore, std::move(body));
+  facts_.mark->begin();
+  Result<json::object> done = co_await lane_->order(FrameType::kRestore, std::move(body));
+  facts_.mark->finish();
+  if (facts_.after_call) facts_.after_call(facts_.info.name);
+  co_return done;
 }
 Task<Result<json::object>> LiveSession::drop(std::string name) {
   if (!lane_->alive()) co_return ended();
@@ -258,18 +272,29 @@ Task<Result<CallAnswer>> LiveSession::save(std::string path) {
   json::object body{{"max_bytes", kMostSnapshot}};
   Result<CallAnswer> answer =
       co_await call(FrameType::kSave, std::move(body), std::move(descriptors));
-  if (!answer || !answer->ok()) co_return answer;
+  std::optional<uint64_t> seen = facts_.mark->seen();
+  if (!answer || !answer->ok()) {
+    if (lane_->alive()) facts_.mark->explain("no snapshot could be made of it");
+    co_return answer;
+  }
   uint64_t calls = facts_.info.calls;
   SnapshotTarget target{path, std::min(kMostSnapshot, facts_.memory_bytes), nullptr};
   target.is_wanted = [this, resets] { return resets == resets_; };
   Result<void> kept = co_await write_snapshot(loop_, std::move(target), std::move(memory));
-  if (!kept) co_return kept.error();
+  if (!kept) {
+    if (lane_->alive()) facts_.mark->explain(kept.error().what);
+    co_return kept.error();
+  }
   saved_at_call_ = calls;
+  if (path == facts_.snapshot) facts_.mark->saved(seen);
   co_return answer;
 }
 
 Task<Result<CallAnswer>> LiveSession::unsave(std::string path) {
-  return unsave_within(std::move(path), kDataTimeout);
+  facts_.mark->begin();
+  Result<CallAnswer> answer = co_await unsave_within(std::move(path), kDataTimeout);
+  facts_.mark->finish();
+  co_return answer;
 }
 
 Task<Result<CallAnswer>> LiveSession::unsave_within(std::string path,
@@ -309,10 +334,16 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
   facts.info.name = new_name;
   size_t slash = facts_.snapshot.rfind('/');
   facts.snapshot = fmt::format("{}/{}.snapshot", facts_.snapshot.substr(0, slash), new_name);
+  facts.mark = std::make_shared<StateMark>(
+      loop_, facts_.mark->path().empty() ? std::string() : mark_path(facts.snapshot));
   facts.info.calls = 0;
   facts.info.created_unix = ::time(nullptr);
   auto made = std::make_shared<LiveSession>(loop_, std::move(facts), cell_, lane);
   made->greeted(*hello);
+  // Nothing of it is saved yet.
+  made->facts_.mark->begin();
+  made->facts_.mark->finish();
+  made->saved_at_call_ = UINT64_MAX;
   co_return made;
 }
 

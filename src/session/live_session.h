@@ -8,6 +8,7 @@
 #include "session/cell_maker.h"
 #include "session/lane.h"
 #include "session/session.h"
+#include "session/state_mark.h"
 
 namespace caisson::session {
 
@@ -21,6 +22,7 @@ struct SessionFacts {
   bool asked_for_layers = false;
   std::string room;      // of its cell, when that is its own (rooms.h)
   std::string snapshot;  // where it is saved: what was reset must not come back from there
+  std::shared_ptr<StateMark> mark;  // beside it, while it is behind the state
   std::function<void(const std::string& session)> after_call;
 };
 

@@ -14,6 +14,7 @@
 #include "session/branch_copy.h"
 #include "session/cell_maker.h"
 #include "session/cell_words.h"
+#include "session/exec_variables.h"
 #include "session/rooms.h"
 #include "session/zygote.h"
 
@@ -76,6 +77,8 @@ LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolde
           loop, options_.caisson,
           UniqueFd{folders_ ? ::fcntl(folders_->trash(), F_DUPFD_CLOEXEC, 3) : -1})),
       dying_(std::make_shared<DyingCells>(loop)) {
+  if (options_.environment.empty())
+    for (char** one = environ; *one; ++one) options_.environment.emplace_back(*one);
   for (const std::string& folder : options_.written) written_.add_folder(folder);
   written_.know(options_.known_words);
 }
@@ -96,7 +99,7 @@ Result<std::shared_ptr<Hold>> LocalMaker::start_cell(CellKind kind, const Sessio
   sweep();
   written_.add(spec);
   CellStart start{.caisson = options_.caisson,
-                  .environment = options_.environment,
+                  .environment = exec_variables(options_.environment, spec),
                   .descriptors = std::move(descriptors)};
   TRY(kind == CellKind::kZygote ? prepare_zygote(spec, start) : prepare_own(spec, start));
   return std::shared_ptr<Hold>(TRY(CellProcess::start(loop_, std::move(start))));
@@ -197,10 +200,7 @@ Result<ForkPlace> LocalMaker::make_fork_now(const ForkLimits& limits, const std:
 
 bool LocalMaker::is_written_now(const std::string& python) const {
   if (written_.empty() || !control_enabled("session-python")) return false;
-  std::string_view path;
-  if (const char* ours = ::getenv("PATH")) path = ours;
-  for (std::string_view one : options_.environment)
-    if (one.starts_with("PATH=")) path = one.substr(5);
+  std::string path = cell_path(python, value_of(options_.environment, "PATH"));
   return written_.touch(python_folders(python, path));
 }
 
@@ -259,12 +259,22 @@ Result<void> LocalMaker::note_session(const std::string& room, const std::string
   return session::note_session(opened.get(), session, is_branch ? "layers/" + session : "files");
 }
 
+Result<void> LocalMaker::keep_now(const std::string& room, const std::string& session,
+                                  bool is_branch) {
+  if (!folders_) return folders_.error();
+  UniqueFd opened = TRY(folders_->open_room(room));
+  std::string below = is_branch ? "layers/" + session : "files";
+  return session::keep_workspace(*folders_, session, opened.get(), below, *trash_);
+}
+
 void LocalMaker::keep_workspace(const std::string& room, const std::string& session,
                                 bool is_branch) {
-  if (!folders_) return;
-  Result<UniqueFd> opened = folders_->open_room(room);
-  std::string below = is_branch ? "layers/" + session : "files";
-  if (opened) (void)session::keep_workspace(*folders_, session, opened->get(), below, *trash_);
+  (void)keep_now(room, session, is_branch);
+}
+
+Task<Result<void>> LocalMaker::keep_and_tell(std::string room, std::string session,
+                                             bool is_branch) {
+  co_return keep_now(room, session, is_branch);
 }
 
 // A room of a fork has a folder for files. A cell of its own has its workspace elsewhere, where

@@ -36,14 +36,10 @@ bool lies_in(std::string_view path, std::string_view folder) {
          (path.starts_with(folder) && path[folder.size()] == '/');
 }
 
-std::string program_of(const std::string& python, std::string_view path) {
-  std::string name = python.empty() ? "python3" : python;
-  if (name.find('/') != std::string::npos) return name;
-  for (std::string_view folder : split(path, ':')) {
-    std::string here = fmt::format("{}/{}", folder, name);
-    if (folder.starts_with('/') && ::access(here.c_str(), X_OK) == 0) return here;
-  }
-  return {};
+bool is_program(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
 }
 
 // "home = /usr/bin": where a virtual environment takes the rest from.
@@ -63,9 +59,19 @@ std::string base_of(const std::string& folder) {
 
 }  // namespace
 
+std::string find_python(const std::string& python, std::string_view path) {
+  std::string name = python.empty() ? "python3" : python;
+  if (name.find('/') != std::string::npos) return name;
+  for (std::string_view folder : split(path, ':')) {
+    std::string here = fmt::format("{}/{}", folder, name);
+    if (folder.starts_with('/') && is_program(here)) return here;
+  }
+  return {};
+}
+
 PythonFolders python_folders(const std::string& python, std::string_view path) {
   PythonFolders found;
-  std::string program = program_of(python, path);
+  std::string program = find_python(python, path);
   for (int i = 0; i < kMostLinks && !program.empty(); ++i) {
     std::string folder = parent(parent(program));
     found.modules.push_back(real_name(folder));

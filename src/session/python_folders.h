@@ -14,6 +14,10 @@
 
 namespace caisson::session {
 
+// Where an interpreter is. `path`: PATH, for a name without a slash; "" is python3. Nothing: it is
+// in none of the folders.
+std::string find_python(const std::string& python, std::string_view path);
+
 // By their real names.
 struct PythonFolders {
   // Where its modules lie: the folder above each `bin` that a link on the way to the program is in,
@@ -22,7 +26,6 @@ struct PythonFolders {
   // Every folder that the way to the program leads through: who writes there can turn it elsewhere.
   std::vector<std::string> way;
 };
-// `path`: PATH, for a name without a slash.
 PythonFolders python_folders(const std::string& python, std::string_view path);
 
 // Folders of the host that cells of this host were given to write. None is ever taken off: what was

@@ -148,15 +148,20 @@ Result<void> RemoteMaker::drop_workspace(const std::string& session) {
   return {};
 }
 
-Task<Result<void>> RemoteMaker::drop_and_tell(std::string session) {
+Task<Result<void>> RemoteMaker::ask_until_done(LaunchPacket order) {
   if (!socket_.is_open()) co_return no_launcher();
-  LaunchPacket order{.word = LaunchWord::kDropWorkspace, .id = ++last_id_};
-  order.texts.push_back(std::move(session));
+  order.id = ++last_id_;
   auto question = std::make_shared<Question>(loop_);
   co_await ask(std::move(order), question);
   if (question->answer.word == LaunchWord::kFailed) co_return failure(question->answer);
   if (question->answer.word != LaunchWord::kDone) co_return no_launcher();
   co_return Result<void>();
+}
+
+Task<Result<void>> RemoteMaker::drop_and_tell(std::string session) {
+  LaunchPacket order{.word = LaunchWord::kDropWorkspace};
+  order.texts.push_back(std::move(session));
+  return ask_until_done(std::move(order));
 }
 
 // No session was given a folder to write: then it need not be asked for, before every session.
@@ -217,6 +222,13 @@ void RemoteMaker::keep_workspace(const std::string& room, const std::string& ses
   LaunchPacket order = room_order(LaunchWord::kKeepWorkspace, room, session);
   order.number = is_branch;
   send(std::move(order));
+}
+
+Task<Result<void>> RemoteMaker::keep_and_tell(std::string room, std::string session,
+                                              bool is_branch) {
+  LaunchPacket order = room_order(LaunchWord::kKeepWorkspace, room, session);
+  order.number = is_branch;
+  return ask_until_done(std::move(order));
 }
 
 Task<Result<bool>> RemoteMaker::take_up_workspace(std::string room, std::string session) {

@@ -57,6 +57,7 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
   Result<void> note_session(const std::string& room, const std::string& session,
                             bool is_branch) override;
   void keep_workspace(const std::string& room, const std::string& session, bool is_branch) override;
+  Task<Result<void>> keep_and_tell(std::string room, std::string session, bool is_branch) override;
   Task<Result<bool>> take_up_workspace(std::string room, std::string session) override;
 
   Task<Result<FileAnswer>> work_on_file(FileOrder order);
@@ -74,6 +75,7 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
     LoadedFiles files;
   };
   Task<void> ask(LaunchPacket packet, std::shared_ptr<Question> question);
+  Task<Result<void>> ask_until_done(LaunchPacket order);
   std::shared_ptr<RemoteHold> hold(uint32_t id);
   LaunchPacket room_order(LaunchWord, const std::string& room, const std::string& session) const;
   void wait_readable();

@@ -70,6 +70,12 @@ json::object start_options(const SessionSpec& spec, bool layers) {
           {"layers", layers}};
 }
 
+// A cell of its own has its files where they are to be found again.
+bool has_files_to_keep(const SessionFacts& facts, bool is_branch) {
+  const SessionInfo& info = facts.info;
+  return !facts.room.empty() && (is_branch ? info.layered : info.cell == "zygote");
+}
+
 // All of a host, shared with the coroutines that work for it: they may outlive it for a moment.
 class Core {
  public:
@@ -107,9 +113,13 @@ class Core {
   static Task<Result<std::shared_ptr<Zygote>>> zygote_for(Self, const SessionSpec&);
   UniqueFd kernel() const { return UniqueFd(::fcntl(kernel_.get(), F_DUPFD_CLOEXEC, 3)); }
   static Task<Result<std::shared_ptr<LiveSession>>> make_session(Self, SessionSpec);
-  static Task<> take_up(Self, std::shared_ptr<LiveSession>);
+  // `lost`: what is newer than its snapshot (state_mark.h).
+  static Task<> take_up(Self, std::shared_ptr<LiveSession>, std::string lost);
   std::string snapshot_path(const std::string& name) const {
     return fmt::format("{}/{}.snapshot", own_folder(options_.state_folder), name);
+  }
+  bool saves_by_itself() const {
+    return options_.autosave.count() > 0 || options_.idle_save.count() > 0;
   }
   Result<void> drop_workspace(const SessionFacts&);
   void keep_files(const SessionFacts&, bool is_branch);
@@ -244,6 +254,8 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   facts.memory_bytes = spec.memory_bytes;
   facts.maker = self->options_.maker;
   facts.snapshot = self->snapshot_path(spec.name);
+  facts.mark = std::make_shared<StateMark>(
+      self->loop_, self->saves_by_itself() ? mark_path(facts.snapshot) : std::string());
   if (self->options_.idle_save.count() > 0)
     facts.after_call = [weak = std::weak_ptr<Core>(self)](const std::string& name) {
       if (Self core = weak.lock()) after_call(core, name);
@@ -282,13 +294,16 @@ Task<Result<std::shared_ptr<Session>>> Core::create(Self self, SessionSpec spec)
   }
   self->specs_[name] = std::move(spec);
   self->sessions_[name] = *made;
-  if (take_up_snapshot) co_await take_up(self, *made);
+  std::string lost = take_mark(mark_path(self->snapshot_path(name)));
+  if (take_up_snapshot) co_await take_up(self, *made, std::move(lost));
   co_return std::shared_ptr<Session>(*made);
 }
 
-Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session) {
+Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session, std::string lost) {
   std::string path = self->snapshot_path(session->info().name);
-  if (::access(path.c_str(), F_OK) != 0) co_return session->note("there is no snapshot to take up");
+  bool is_there = ::access(path.c_str(), F_OK) == 0;
+  if (!lost.empty()) session->note(lost + (is_there ? "" : ", and nothing of before either"));
+  if (!is_there) co_return session->note("there is no snapshot to take up");
   Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUp);
   if (!answer) co_return session->note("the snapshot was not taken up: " + answer.error().what);
   if (!answer->ok()) co_return session->note("the snapshot was not taken up");
@@ -299,9 +314,9 @@ Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session) {
                : std::string();
   };
   session->note("variables of the snapshot are back: " + names("restored"));
-  if (std::string lost = names("failed"); !lost.empty()) session->note("not back: " + lost);
-  if (std::string lost = names("skipped"); !lost.empty())
-    session->note("were not in the snapshot: " + lost);
+  if (std::string failed = names("failed"); !failed.empty()) session->note("not back: " + failed);
+  if (std::string skipped = names("skipped"); !skipped.empty())
+    session->note("were not in the snapshot: " + skipped);
 }
 
 Task<Result<std::shared_ptr<Session>>> Core::branch(Self self, std::string session,
@@ -321,6 +336,7 @@ Task<Result<std::shared_ptr<Session>>> Core::branch(Self self, std::string sessi
   self->sessions_[new_name] = *made;
   if ((*made)->info().layered)
     (void)self->options_.maker->note_session((*made)->facts().room, new_name, true);
+  if (self->options_.idle_save.count() > 0) after_call(self, new_name);
   co_return std::shared_ptr<Session>(*made);
 }
 
@@ -328,7 +344,9 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
   std::shared_ptr<LiveSession> session = self->find(name);
   if (!session) co_return Error::plain(fmt::format("there is no session {}", printable(name)));
   Result<void> saved;
-  if (save_first && session->info().alive) {
+  bool was_alive = session->info().alive;
+  if (!save_first && was_alive) session->facts().mark->clear();  // it is given up
+  if (save_first && was_alive) {
     Result<CallAnswer> answer = co_await session->save(self->snapshot_path(name));
     if (!answer)
       saved = answer.error();
@@ -336,8 +354,13 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
       saved = Error::plain(fmt::format("session {}: the snapshot could not be made", name));
   }
   bool is_branch = !session->info().parent.empty();
-  // While there is a room: it goes with the cell, and a branch's folder with its lane.
-  if (save_first) self->keep_files(session->facts(), is_branch);
+  // While there is a room: it goes with the cell, and a branch's folder with its lane, whose keeper
+  // removes it at once. So this is waited for.
+  if (save_first && has_files_to_keep(session->facts(), is_branch)) {
+    std::string room = session->facts().room;
+    Result<void> kept = co_await self->options_.maker->keep_and_tell(room, name, is_branch);
+    (void)kept;  // where code inside has put a link in their place, the loss is its own
+  }
   if (is_branch)
     session->close("it was ended");
   else
@@ -351,9 +374,8 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
 }
 
 void Core::keep_files(const SessionFacts& facts, bool is_branch) {
-  const SessionInfo& info = facts.info;
-  if (facts.room.empty() || (is_branch ? !info.layered : info.cell != "zygote")) return;
-  options_.maker->keep_workspace(facts.room, info.name, is_branch);
+  if (has_files_to_keep(facts, is_branch))
+    options_.maker->keep_workspace(facts.room, facts.info.name, is_branch);
 }
 
 Result<void> Core::drop_workspace(const SessionFacts& facts) {
@@ -440,7 +462,10 @@ void Core::kill_all() {
 
 void Core::discard_all() {
   std::vector<SessionFacts> all;
-  for (auto& [name, session] : sessions_) all.push_back(session->facts());
+  for (auto& [name, session] : sessions_) {
+    all.push_back(session->facts());
+    session->facts().mark->clear();
+  }
   discarded_ = true;
   kill_all();
   for (const SessionFacts& one : all) (void)drop_workspace(one);

@@ -20,7 +20,7 @@ struct SessionHostOptions {
   // Folders that sessions may write, as far as that is known beforehand ("": any), and the words of
   // a policy that give them. What else sessions are given is seen when they are made.
   std::vector<std::string> written, known_words;
-  std::vector<std::string> environment;    // "K=V" for `caisson exec` itself; nothing of it enters
+  std::vector<std::string> environment;    // "K=V" for `caisson exec` itself, see exec_variables.h
   std::chrono::seconds autosave{300};      // 0: never
   std::chrono::milliseconds idle_save{0};  // after the last call of a row, beside that; 0: never
   bool zygotes = true;                     // false: every session is a cell of its own

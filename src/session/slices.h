@@ -1,8 +1,6 @@
 // Slices: long work on the loop, a few milliseconds at a time, so that others have their turn.
 #pragma once
 
-#include <boost/asio/post.hpp>
-
 #include "session/event.h"
 
 namespace caisson::session {
@@ -12,10 +10,7 @@ class Slices {
   explicit Slices(Loop& loop) : loop_(loop) {}
   // Then it is time to `co_await turn()`.
   bool over() const { return SteadyClock::now() - begin_ >= kSlice; }
-  Task<> turn() {
-    co_await boost::asio::post(loop_.get_executor(), kAwait);
-    begin_ = SteadyClock::now();
-  }
+  Task<> turn();
 
  private:
   static constexpr std::chrono::milliseconds kSlice{5};

@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import threading
 import unittest
 
 import harness
@@ -59,6 +60,8 @@ class Ends(unittest.TestCase):
         self.exec(server, "crashed", "y = 'not saved'")
         server.stop(signal.SIGKILL)
         server.start()
+        notes = server.ask("GET", "/v1/sessions/crashed").json["notes"]
+        self.assertTrue(any(note.startswith("state since") for note in notes), notes)
         self.assertEqual(self.exec(server, "crashed", "x")["value"]["text/plain"], "'saved'")
         self.assertEqual(self.exec(server, "crashed", "'y' in dir()")["value"]["text/plain"],
                          "False")
@@ -86,6 +89,32 @@ class Ends(unittest.TestCase):
             kept = [line for folder, _, names in os.walk(server.top) for line in names
                     if line == "f" and "of gone" in open(os.path.join(folder, line)).read()]
             self.assertEqual(kept, [])
+
+    def test_files_of_a_branch_are_kept_before_it_ends(self):
+        """By the launcher, who may be busy: the keeper inside removes what is left there."""
+        server = self.serve()
+        server.ask("POST", "/v1/sessions", {"name": "tree"})
+        server.ask("POST", "/v1/sessions/tree/branches", {"name": "twig"})
+        self.exec(server, "twig", "open('f', 'w').write('of twig') and None")
+        launchers = [pid for pid in descendants(server.process.pid)
+                     if open(f"/proc/{pid}/comm").read() == "caisson-launch\n"]
+        self.assertTrue(launchers)
+        answers = []
+        ending = threading.Thread(target=lambda: answers.append(
+            server.ask("DELETE", "/v1/sessions/twig?save=1").status))
+        for pid in launchers:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            ending.start()
+            ending.join(0.5)  # what doesn't wait for the launcher has ended by then
+        finally:
+            for pid in launchers:
+                os.kill(pid, signal.SIGCONT)
+        ending.join(harness.DEADLINE)
+        self.assertEqual(answers, [200])
+        server.ask("POST", "/v1/sessions", {"name": "twig", "resume": True})
+        self.assertEqual(self.exec(server, "twig", "open('f').read()")["value"]["text/plain"],
+                         "'of twig'")
 
     def test_an_idle_server_ends_by_itself(self):
         server = self.serve("--idle", "300ms")

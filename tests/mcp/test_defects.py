@@ -11,7 +11,7 @@ class Defects(McpTest):
         server.fails("rlm_exec", timeout=0.3, code=(
             "import time\nfor i in range(1000):\n  print('tick', i, flush=True)\n  time.sleep(0.05)"))
         # Nothing of the stopped loop comes out of a call that lasts longer than its steps.
-        text = server.text("rlm_exec", code="time.sleep(0.3)\nprint('hello')")
+        text = server.text("rlm_exec", code="import time\ntime.sleep(0.3)\nprint('hello')")
         self.assertEqual(without_notes(text), "hello")
 
     def test_02_the_last_value_is_shown_once(self):
