@@ -90,8 +90,10 @@ Task<Dialed> dial_proxy(Core& core, const UpstreamProxy& proxy) {
     Dialed dialed{.why = "the proxy's socket takes no connection"};
     UniqueFd fd = co_await core.handed.ask(core.loop);
     if (!fd) co_return dialed;
+    Socket socket(core.loop, std::move(fd));
+    if (!socket) co_return dialed;  // the kernel would not watch it
     dialed.end = DialEnd::kOk;
-    dialed.stream = std::make_unique<PlainStream>(Socket(core.loop, std::move(fd)));
+    dialed.stream = std::make_unique<PlainStream>(std::move(socket));
     co_return dialed;
   }
   const HostPort& at = proxy.address;

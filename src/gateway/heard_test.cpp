@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -32,15 +33,43 @@ TEST(Heard, ReturnsOnlyWhenItWasHeard) {
   supervisor.join();
 }
 
-TEST(Heard, ASupervisorThatIsStoppedStopsNobody) {
+TEST(Heard, ASupervisorThatIsStoppedStopsNobodyForLong) {
   UniqueFd fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Heard heard(fd.get());
   heard.await_one();
-  // The one that was lost is not waited for again.
-  ::eventfd_write(fd.get(), 1);
   Clock::time_point before = Clock::now();
+  for (int i = 0; i < 20; ++i) heard.await_one();
+  EXPECT_LT(Clock::now() - before, 10 * std::chrono::milliseconds(Heard::kPatienceMs));
+}
+
+TEST(Heard, WhatIsHeardLateDoesNotPassForTheNextOne) {
+  UniqueFd fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Heard heard(fd.get());
   heard.await_one();
-  EXPECT_LT(Clock::now() - before, std::chrono::milliseconds(Heard::kPatienceMs));
+  ::eventfd_write(fd.get(), 1);
+  std::atomic<bool> said = false;
+  std::thread supervisor([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    said = true;
+    ::eventfd_write(fd.get(), 1);
+  });
+  heard.await_one();
+  EXPECT_TRUE(said);
+  supervisor.join();
+}
+
+TEST(Heard, WhatWasLostIsWaitedForOnce) {
+  UniqueFd fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  Heard heard(fd.get());
+  heard.await_one();  // nobody will ever hear this one
+  ::eventfd_write(fd.get(), 1);
+  heard.await_one();
+  Clock::time_point before = Clock::now();
+  for (int i = 0; i < 20; ++i) {
+    ::eventfd_write(fd.get(), 1);
+    heard.await_one();
+  }
+  EXPECT_LT(Clock::now() - before, 10 * std::chrono::milliseconds(Heard::kPatienceMs));
 }
 
 }  // namespace

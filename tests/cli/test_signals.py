@@ -191,7 +191,7 @@ class Streams(CliTest):
         except subprocess.TimeoutExpired:
             child.terminate()
             try:
-                code = child.wait(timeout=5)
+                code = child.wait(timeout=harness.DEADLINE)
             except subprocess.TimeoutExpired:
                 self.fail("neither the time limit nor SIGTERM ended caisson")
         self.assertIn(code, (124, 143, -15))

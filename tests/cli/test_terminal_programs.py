@@ -49,7 +49,7 @@ class FullScreen(test_terminal.TerminalTest):
     def test_an_editor_that_is_killed_leaves_the_terminal_whole(self):
         program = ["vim", "-u", "NONE", "-N"] if shutil.which("vim", path=self.env["PATH"]) else \
             ["sh", "-c", "stty raw -echo; printf '\\033[?1049h~'; sleep 60"]
-        t = self.terminal("--timeout", "1s", *program)
+        t = self.terminal("--timeout", "3s", *program)
         t.expect("~")
         self.assertEqual(t.wait(), 124)
         self.assertEqual(t.modes(), t.before)

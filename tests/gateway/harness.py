@@ -156,7 +156,9 @@ class GatewayTest(unittest.TestCase):
             child.kill()
             out, err = child.communicate()
             self.fail(f"not over after {deadline} s: {command}\n{out[-500:]!r}\n{err[-1500:]!r}")
-        return Ended(child.returncode, out, err, time.monotonic() - began)
+        ended = Ended(child.returncode, out, err, time.monotonic() - began)
+        ended.again = lambda: self.cell(flags, command, env, stdin, deadline, **how)
+        return ended
 
     def start(self, flags, command, env=None, **how):
         """Starts one cell and leaves it running; it ends with the test."""
@@ -199,10 +201,18 @@ class GatewayTest(unittest.TestCase):
         if allow is not None:
             self.assertIn(allow, "\n".join(one["how_to_allow"] for one in told), ended)
 
-    def assert_refused(self, ended, resource, allow=None, within=QUICKLY):
+    def assert_quick(self, ended):
+        """The best of a few, with a client's own start in it: a machine that is busy must not decide.
+        Who waits for a time to be over waits for it every time."""
+        seconds = [ended.seconds]
+        while min(seconds) >= QUICKLY and len(seconds) < 4:
+            seconds.append(ended.again().seconds)
+        self.assertLess(min(seconds), QUICKLY, ended)
+
+    def assert_refused(self, ended, resource, allow=None):
         self.assertNotEqual(ended.code, 0, ended)
-        self.assertLess(ended.seconds, within, ended)
         self.assert_told(ended, resource, allow)
+        self.assert_quick(ended)
 
     def assert_no_canary_hit(self):
         for port, canary in self.world.canaries.items():

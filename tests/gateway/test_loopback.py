@@ -101,8 +101,15 @@ class Loopback(LoopbackCase):
         ended = self.fetch(flags, path="/no")
         self.assertEqual(ended.code, 22, ended)  # 403
         self.assert_told(ended, f"127.0.0.1:{CANARY}")
-        ended = self.cell(flags, self.take(CANARY), stdin=b"go\n")
-        self.assertNotIn("canary", ended.out)
+        # Bytes that are no request, to a server that answers whatever it is sent.
+        spoken = ("import socket, sys\n"
+                  "with socket.create_connection(('127.0.0.1', int(sys.argv[1])), 9) as peer:\n"
+                  "    peer.sendall(b'canary?\\r\\n\\r\\n')\n"
+                  "    try: print(peer.recv(99))\n"
+                  "    except OSError as error: print(type(error).__name__)\n")
+        ended = self.cell(flags, [PYTHON, "-c", spoken, str(CANARY)])
+        self.assertEqual(ended.code, 0, ended)
+        self.assertNotIn("200 OK", ended.out)
         # Each was dialled before its request was read, and none was passed on.
         self.assertLessEqual(self.world.canaries[CANARY].hits(), hits + 2)
 

@@ -1,7 +1,10 @@
 """What the tests share: one session per class, fresh at the start of each test."""
 
 import os
+import shutil
 import sys
+import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -25,6 +28,16 @@ class SessionCase(unittest.TestCase):
         frame = self.session.ask(host.RESET)
         self.assertEqual(frame.kind, host.DONE, frame)
 
+    def path(self):
+        """Of a file that is not there yet: who waits for it waits for no clock."""
+        folder = tempfile.mkdtemp(prefix="caisson-session-")
+        self.addCleanup(shutil.rmtree, folder)
+        return os.path.join(folder, "sign")
+
+    def pid(self):
+        """Of the interpreter, which is the host's to see here."""
+        return int(self.ok("import os\nos.getpid()").text)
+
     def ok(self, source, **more):
         answer = self.session.exec(source, **more)
         self.assertEqual(answer.kind, host.RESULT, answer)
@@ -44,6 +57,13 @@ class SessionCase(unittest.TestCase):
         self.assertEqual(answer.kind, host.ENDED, answer)
         self.assertTrue(answer.json["restored"], answer)
         return answer
+
+
+def wait_until(condition, seconds=30):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.002)
 
 
 def is_gone(pid):

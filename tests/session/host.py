@@ -15,6 +15,8 @@ KERNEL = os.path.join(HERE, "..", "..", "src", "session", "py", "boot.py")
 HEADER = struct.Struct("<IBI")
 PREFIX = struct.Struct("<IIBB")
 MAX_BODY = 1 << 20
+PATIENCE = 90000  # ms, of anything; longer than code that waits to be interrupted sleeps
+GRACE = 5000  # ms that code has after the interrupt; one that stops needs few, on a busy machine more
 SPILLED = 0x80
 (START, EXEC, INTERRUPT, VARS, GET, SET, LOAD, RESET, CHECKPOINT, RESTORE, BRANCH, CHECKPOINTS,
  DROP, SAVE, UNSAVE, HOST_REPLY, END) = range(1, 18)
@@ -106,7 +108,7 @@ class Lane:
         if sent < len(data):
             self.sock.sendall(data[sent:])
 
-    def receive(self, seconds=30.0):
+    def receive(self, seconds=120.0):
         """The next frame; None at the end of the socket."""
         until = time.monotonic() + seconds
         while True:
@@ -133,12 +135,12 @@ class Lane:
         fds = [self.fds.pop(0)] if kind & SPILLED else []
         return Frame(kind, request, body, fds)
 
-    def ask(self, kind, value=None, fds=(), seconds=30.0):
+    def ask(self, kind, value=None, fds=(), seconds=120.0):
         """A request that the keeper answers itself."""
         request = self.send(kind, json.dumps(value).encode() if value is not None else b"", fds)
         return self.wait(request, seconds)
 
-    def wait(self, request, seconds=30.0):
+    def wait(self, request, seconds=120.0):
         while True:
             frame = self.receive(seconds)
             if frame is None:
@@ -148,12 +150,12 @@ class Lane:
             elif frame.request == request:
                 return frame
 
-    def call(self, kind, value, fds=(), timeout_ms=20000, grace_ms=400, flags=0):
+    def call(self, kind, value, fds=(), timeout_ms=PATIENCE, grace_ms=GRACE, flags=0):
         """A request that the interpreter answers: vars, get, set, load, save."""
         body = PREFIX.pack(timeout_ms, grace_ms, flags, len(fds)) + json.dumps(value).encode()
         return Answer(self.wait(self.send(kind, body, fds)), b"", b"", [])
 
-    def exec(self, source, timeout_ms=20000, grace_ms=400, flags=0, during=None, keep=1 << 20):
+    def exec(self, source, timeout_ms=PATIENCE, grace_ms=GRACE, flags=0, during=None, keep=1 << 20):
         return Run(self, source, timeout_ms, grace_ms, flags, during, keep).finish()
 
     # what the tests say most
@@ -247,7 +249,7 @@ class Run:
             if self.seen[fd] <= self.keep:
                 self.pipes[fd].append(data)
 
-    def finish(self, seconds=50.0):
+    def finish(self, seconds=120.0):
         poll = select.poll()
         for fd in (self.lane.sock.fileno(), *self.order):
             poll.register(fd, select.POLLIN)

@@ -1,7 +1,10 @@
 """Checkpoints (T60, T61): the implicit one, names, the tree, branches, reset, their limits."""
 
+import os
+import signal
+
 import host
-from case import SessionCase, is_gone
+from case import SessionCase, is_gone, wait_until
 
 
 class Checkpoints(SessionCase):
@@ -157,8 +160,8 @@ class Checkpoints(SessionCase):
         self.assertEqual(self.ok("os.getpid() == pid, t.is_alive(), "
                                  "p.poll()").text, "(True, True, None)")
         # A checkpoint that held the pipe would keep `cat` from ever seeing its end.
-        self.assertEqual(self.ok("out = p.communicate(b'hello', timeout=5)\nout, p.returncode",
-                                 timeout_ms=8000).text, "((b'hello', None), 0)")
+        self.assertEqual(self.ok("out = p.communicate(b'hello', timeout=15)\nout, p.returncode"
+                                 ).text, "((b'hello', None), 0)")
         self.ok("go.set()\nt.join()")
 
     def test_what_is_not_copied_is_said(self):
@@ -191,11 +194,30 @@ class Checkpoints(SessionCase):
             before = after
 
     def test_an_interpreter_that_dies_while_idle_comes_back(self):
-        self.ok("import os, threading\nx = 1\nthreading.Timer(.05, os._exit, (9,)).start()")
-        import time
-        time.sleep(.2)
+        over, pid = self.path(), self.pid()
+        self.ok("import os, threading, time\nx = 1\ndef end():\n"
+                f"    while not os.path.exists({over!r}): time.sleep(.002)\n    os._exit(9)\n"
+                "threading.Thread(target=end).start()")
+        self.session.ask(host.CHECKPOINTS)  # after the copy that the call's end began
+        open(over, "w").close()
+        wait_until(lambda: is_gone(pid))
         self.assertEqual(self.ok("x").text, "1")
         self.assertEqual(self.session.notes[0]["exit"], 9)
+
+    def test_a_call_that_comes_before_a_death_was_noticed_is_run(self):
+        self.ok("x = 1")
+        pid, keeper = self.pid(), self.session.process.pid
+        self.session.ask(host.CHECKPOINTS)
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            os.kill(pid, signal.SIGKILL)
+            wait_until(lambda: is_gone(pid))
+            run = host.Run(self.session, "x + 1", host.PATIENCE, host.GRACE, 0, None, 99)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        answer = run.finish()
+        self.assertEqual((answer.kind, answer.text), (host.RESULT, "2"), answer)
+        self.assertEqual(self.session.notes[0]["signal"], 9)
 
     def test_asyncio_works_after_a_restore(self):
         self.ok("import asyncio\nawait asyncio.sleep(0)")

@@ -1,7 +1,9 @@
 """Functions of the host, early results, reserved names."""
 
+import os
+
 import host
-from case import SessionCase
+from case import SessionCase, wait_until
 
 
 class HostCalls(SessionCase):
@@ -46,12 +48,15 @@ class HostCalls(SessionCase):
         self.assertEqual((answer.text, len(answer.host_calls)), ("True", 40))
 
     def test_a_thread_of_an_earlier_call_is_told_that_it_is_over(self):
-        self.ok("import threading, time\nseen = []\ndef late():\n    time.sleep(.15)\n    try:\n"
-                "        ask('x')\n"
+        over, told = self.path(), self.path()
+        self.ok("import os, threading, time\nseen = []\ndef late():\n"
+                f"    while not os.path.exists({over!r}): time.sleep(.002)\n"
+                "    try:\n        ask('x')\n"
                 "    except Exception as e:\n        seen.append(str(e))\n"
+                f"    open({told!r}, 'w').close()\n"
                 "t = threading.Thread(target=late)\nt.start()")
-        import time
-        time.sleep(.3)
+        open(over, "w").close()
+        wait_until(lambda: os.path.exists(told))
         self.assertIn("no call is running", self.ok("t.join()\nseen").text)
 
     def test_a_call_that_waits_can_be_interrupted_and_a_late_answer_is_dropped(self):

@@ -3,7 +3,7 @@
 import os
 import resource
 import shutil
-import time
+import signal
 import unittest
 
 import host
@@ -86,9 +86,8 @@ class Hostile(SessionCase):
     def test_atexit_and_signal_handlers(self):
         self.ok("import atexit, os, signal\natexit.register(lambda: os._exit(9))\n"
                 "signal.signal(signal.SIGTERM, lambda *a: 1/0)\n"
-                "signal.signal(signal.SIGALRM, lambda *a: 1/0)\n"
-                "signal.setitimer(signal.ITIMER_REAL, .03)")
-        time.sleep(.06)
+                "signal.signal(signal.SIGALRM, lambda *a: 1/0)")
+        os.kill(self.pid(), signal.SIGALRM)  # between two calls
         self.assertEqual(self.ok("2").text, "2")
 
     def test_hooks_at_fork(self):
@@ -185,10 +184,10 @@ class Hostile(SessionCase):
         self.assertEqual((answer.err_bytes, answer.out), (100_000_000, b"end\n"))
 
     def test_a_very_large_string(self):
-        answer = self.ok("s = 'x' * 2_000_000_000\ns", flags=host.NO_CHECKPOINT, timeout_ms=30000)
+        answer = self.ok("s = 'x' * 500_000_000\ns", flags=host.NO_CHECKPOINT)
         self.assertLess(len(answer.text), 70_000)
         entry = next(e for e in self.session.vars()["variables"] if e["name"] == "s")
-        self.assertEqual(entry["length"], 2_000_000_000)
+        self.assertEqual(entry["length"], 500_000_000)
         self.ok("del s", flags=host.NO_CHECKPOINT)
 
     def test_exceptions_that_resist(self):
@@ -210,7 +209,7 @@ class Hostile(SessionCase):
 
     def test_a_stopped_interpreter_is_killed(self):
         self.ended("import os, signal\n"
-                   "os.kill(os.getpid(), signal.SIGSTOP)", timeout_ms=100, grace_ms=150)
+                   "os.kill(os.getpid(), signal.SIGSTOP)", timeout_ms=400, grace_ms=150)
 
     def test_a_crash_in_c_says_where(self):
         answer = self.ended("def f():\n    import ctypes\n    ctypes.string_at(0)\nf()")

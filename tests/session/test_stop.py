@@ -1,6 +1,7 @@
 """Stopping (T58): the interrupt, the kill, what is kept, what never shows again."""
 
-import time
+import os
+import signal
 
 import host
 from case import SessionCase
@@ -10,7 +11,7 @@ class Stop(SessionCase):
     def test_a_timeout_interrupts_and_state_is_kept(self):
         self.ok("x = 1")
         answer = self.session.exec("x = 2\nprint('so far')\nimport time\n"
-                                   "time.sleep(60)", timeout_ms=150)
+                                   "time.sleep(60)", timeout_ms=600)
         self.assertEqual(answer.kind, host.RESULT, answer)
         self.assertEqual(answer.json["status"], "interrupted")
         self.assertTrue(answer.interrupted)
@@ -23,7 +24,7 @@ class Stop(SessionCase):
         answer = self.ended(
             "x = 2\nprint('so far', flush=True)\nimport time\nwhile True:\n    try:\n"
             "        time.sleep(60)\n"
-            "    except BaseException:\n        pass", timeout_ms=150, grace_ms=200)
+            "    except BaseException:\n        pass", timeout_ms=600, grace_ms=200)
         self.assertEqual(answer.json["stopped"], "timeout")
         self.assertFalse(answer.json["calls_lost"])
         self.assertEqual(answer.out, b"so far\n")
@@ -34,17 +35,17 @@ class Stop(SessionCase):
         self.ended(
             "import signal, time\nfor s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n"
             "    signal.signal(s, signal.SIG_IGN)\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2])\n"
-            "while True: time.sleep(1)", timeout_ms=100, grace_ms=150)
+            "while True: time.sleep(1)", timeout_ms=400, grace_ms=150)
         self.assertEqual(self.ok("x").text, "1")
 
     def test_a_loop_in_c_is_killed(self):
-        self.ended("sum(range(10**13))", timeout_ms=100, grace_ms=150)
+        self.ended("sum(range(10**13))", timeout_ms=400, grace_ms=150)
 
     def test_a_shell_command_ends_with_its_call(self):
         answer = self.session.exec("!sleep 61.5", timeout_ms=150)
         self.assertEqual(answer.json["status"], "interrupted")
         answer = self.session.exec("import os\n"
-                                   "os.system('sleep 61.5; true');", timeout_ms=150, grace_ms=1000)
+                                   "os.system('sleep 61.5; true');", timeout_ms=300)
         self.assertEqual(answer.kind, host.RESULT, answer)
         self.assertEqual(self.ok("!ps ax | grep -c '[s]leep 61.5'").out, b"0\n")
 
@@ -67,9 +68,8 @@ class Stop(SessionCase):
         self.assertEqual(self.ok("x").text, "1")
 
     def test_a_signal_between_calls_does_no_harm(self):
-        self.ok("import os, signal, threading\nx = 1")
-        self.ok("threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()")
-        time.sleep(0.15)
+        self.ok("x = 1")
+        os.kill(self.pid(), signal.SIGINT)
         self.assertEqual(self.ok("x").text, "1")
         self.assertEqual(self.session.notes, [])
 
@@ -84,16 +84,17 @@ class Stop(SessionCase):
         answer = self.ended(
             "import threading, time\nx = 2\ndef tick():\n    while True:\n"
             "        print('tick'); time.sleep(.01)\n"
-            "threading.Thread(target=tick, daemon=True).start()\ntime.sleep(60)", timeout_ms=150)
+            "threading.Thread(target=tick, daemon=True).start()\ntime.sleep(60)", timeout_ms=600)
         self.assertIn("threads", answer.json["why"])
         answer = self.ok("import time\ntime.sleep(.1)\nx")
         self.assertEqual((answer.out, answer.text), (b"", "1"))
 
     def test_words_of_a_thread_never_show_in_a_later_call(self):
         answer = self.ok(
-            "import threading, time, sys\nstop = False\ndef tick():\n    while not stop:\n"
-            "        print('tick'); sys.stderr.write('tock\\n'); time.sleep(.005)\n"
-            "t = threading.Thread(target=tick)\nt.start()\ntime.sleep(.05)")
+            "import threading, time, sys\nstop, ticks = False, 0\ndef tick():\n    global ticks\n"
+            "    while not stop:\n        print('tick'); sys.stderr.write('tock\\n')\n"
+            "        ticks += 1; time.sleep(.005)\n"
+            "t = threading.Thread(target=tick)\nt.start()\nwhile ticks < 3: time.sleep(.005)")
         self.assertIn(b"tick", answer.out)
         self.assertEqual(answer.json["threads"], 1)
         answer = self.ok("time.sleep(.05)\nprint('mine')")
@@ -102,9 +103,10 @@ class Stop(SessionCase):
 
     def test_a_stream_that_a_thread_holds_leads_nowhere_later(self):
         answer = self.ok(
-            "import threading, time, sys\nstop = False\nheld = sys.stdout\ndef tick():\n"
-            "    while not stop:\n        held.write('held\\n'); held.flush(); time.sleep(.002)\n"
-            "t = threading.Thread(target=tick)\nt.start()\ntime.sleep(.03)")
+            "import threading, time, sys\nstop, ticks = False, 0\nheld = sys.stdout\ndef tick():\n"
+            "    global ticks\n    while not stop:\n"
+            "        held.write('held\\n'); held.flush(); ticks += 1; time.sleep(.002)\n"
+            "t = threading.Thread(target=tick)\nt.start()\nwhile ticks < 3: time.sleep(.002)")
         self.assertIn(b"held", answer.out)
         for _ in range(5):
             self.assertEqual(self.ok("time.sleep(.02)\nprint('mine')").out, b"mine\n")
@@ -112,10 +114,11 @@ class Stop(SessionCase):
         self.assertEqual(self.ok("print('after', sys.stdout.fileno())").out, b"after 1\n")
 
     def test_a_daemon_that_keeps_the_pipe_never_shows_in_a_later_call(self):
+        spoke = self.path()
         answer = self.ok(
-            "import subprocess\n"
-            "p = subprocess.Popen(['sh', '-c', 'while sleep .01; do echo daemon; done'])\n"
-            "import time\ntime.sleep(.05)")
+            "import os, subprocess, time\n"
+            "p = subprocess.Popen(['sh', '-c', 'while sleep .01; do echo daemon; : > \"$0\"; done',"
+            f" {spoke!r}])\nwhile not os.path.exists({spoke!r}): time.sleep(.005)")
         self.assertIn(b"daemon", answer.out)
         answer = self.ok("time.sleep(.1)\nprint('mine')")
         self.assertEqual((answer.out, answer.err), (b"mine\n", b""))
@@ -129,8 +132,11 @@ class Stop(SessionCase):
                 body = host.PREFIX.pack(0, 0, 0, 0) + b"{}"
                 refused.append(run.lane.send(host.VARS, body))
                 frame = run.lane.wait(refused[0])
+                run.lane.send(host.INTERRUPT, request=run.request)
                 self.assertEqual(frame.kind, host.REFUSED)
                 self.assertIn("busy", frame.json["error"])
 
-        self.ok("import time\nprint('go', flush=True)\ntime.sleep(.2)", during=during)
+        answer = self.session.exec("import time\nprint('go', flush=True)\ntime.sleep(60)",
+                                   during=during)
         self.assertTrue(refused)
+        self.assertEqual(answer.json["status"], "interrupted")

@@ -34,9 +34,15 @@ class Variables(SessionCase):
         self.ok("s = 'x' * 200_000_000\nl = list(range(1_000_000))\n"
                 "d = dict.fromkeys(range(1_000_000))",
                 flags=host.NO_CHECKPOINT)
-        started = time.monotonic()
-        found = {e["name"]: e for e in self.session.vars()["variables"]}
-        self.assertLess(time.monotonic() - started, 1)
+        took = []
+        for _ in range(3):
+            started = time.monotonic()
+            found = {e["name"]: e for e in self.session.vars()["variables"]}
+            took.append(time.monotonic() - started)
+        whole = self.ok("import time\nstarted = time.monotonic()\n"
+                        "for each in (s, l, d): len(repr(each))\n"
+                        "time.monotonic() - started", flags=host.NO_CHECKPOINT)
+        self.assertLess(min(took), float(whole.text) / 3)
         self.assertEqual(found["s"]["length"], 200_000_000)
         for name in "sld":
             self.assertLess(len(found[name]["summary"]), 120)
@@ -46,7 +52,7 @@ class Variables(SessionCase):
         self.ok(
             "import os, time\nclass Hang:\n    def __repr__(self):\n        while True: pass\n"
             "class Crash:\n    def __repr__(self): os._exit(1)\n"
-            "class Huge:\n    def __repr__(self): return 'h' * 50_000_000\n"
+            "class Huge:\n    def __repr__(self): return 'h' * 10_000_000\n"
             "class Raise:\n    def __repr__(self): raise ValueError\n"
             "touched = []\nclass Touch:\n    def __repr__(self):\n"
             "        touched.append(1); return 'touch'\n"
@@ -140,7 +146,7 @@ class SetAndLoad(SessionCase):
         started = time.monotonic()
         answer = self.session.set_bytes("big", data, "text")
         self.assertEqual(answer.json["variable"]["length"], 100_000_000)
-        self.assertLess(time.monotonic() - started, 5)
+        self.assertLess(time.monotonic() - started, 20)
         self.assertEqual(self.ok("len(big)").text, "100000000")
 
     def load(self, filename, data, **more):

@@ -133,10 +133,11 @@ class Direct(SessionTest):
 
     def test_an_answer_before_the_end_counts(self):
         s = self.begun()
-        answer = self.ok(s.exec("import threading, os, time\nx = 1\ndef end():\n    time.sleep(.3)\n"
+        answer = self.ok(s.exec("import threading, os, time\nx = 1\ndef end():\n"
+                                "    while not os.path.exists('/workspace/go'): time.sleep(.01)\n"
                                 "    os._exit(3)\nthreading.Thread(target=end).start()\n'told'"))
         self.assertEqual(answer["result"]["value"]["text/plain"], "'told'")
-        answer = s.exec("time.sleep(20)", timeout=30000)
+        answer = s.exec("open('/workspace/go', 'w').close()\ntime.sleep(40)", timeout=50000)
         self.assertEqual(answer["status"], "killed", answer)
         self.still_right(s)
 

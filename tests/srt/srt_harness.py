@@ -117,7 +117,7 @@ class SrtTest(CliTest):
                 while self.rfile.readline().strip():
                     pass
                 if len(line) < 2:
-                    return
+                    return asked.append(f"{line}, and then the end")
                 asked.append(f"{line[0]} {line[1]}")
                 if line[0] == "CONNECT":
                     self.wfile.write(b"HTTP/1.1 200 ok\r\n\r\n")
@@ -192,5 +192,5 @@ class SrtTest(CliTest):
 
 
 FETCH = ("import sys,urllib.request,urllib.error\n"
-         "try: print(urllib.request.urlopen(sys.argv[1],timeout=10).read().decode())\n"
+         "try: print(urllib.request.urlopen(sys.argv[1],timeout=25).read().decode())\n"
          "except urllib.error.HTTPError as e: print(e.code, e.reason, e.read().decode())\n")
