@@ -18,6 +18,7 @@ PRESENT, FILE, EXCLUSIVE = 1 << 63, 1 << 61, 1 << 56  # of an entry in /proc/PID
 RANGE = Struct("<QQ")  # address, bytes
 MOST_RANGES = 4096
 ENTRY = 8
+IDLE_MS = 20
 SECONDS = 5  # an interpreter that takes longer for a first call has other worries
 
 
@@ -38,7 +39,7 @@ def watch_a_player(inside):
     if player == 0:
         become_player(inside, (theirs, line), (sock, other), (reading, writing))
     theirs.close()
-    become_host(sock, player, writing)
+    become_host(sock, inside.ready_shell is not None, player, writing)
     # Both end by themselves, the player with its socket. From here on as little as can be: of a page
     # that this process writes, the player has the old one for itself.
     close(writing)
@@ -50,13 +51,13 @@ def watch_a_player(inside):
     return ranges
 
 
-def become_host(sock, player, writing):
+def become_host(sock, with_shell, player, writing):
     """In a fork, which then looks."""
     if fork():
         return
     try:
         alarm(SECONDS)
-        first_call(sock)
+        first_call(sock, with_shell)
         write(writing, own_pages(player))
     finally:
         _exit(0)
@@ -76,9 +77,10 @@ def become_player(inside, pair, sockets, fds):
         _exit(1)
 
 
-def first_call(sock):
+def first_call(sock, with_shell):
     """The host's part of it."""
-    f.send_message(sock, f.START, 0, 0, 0, dumps({"functions": [], "final": [], "ipython": True}))
+    options = {"functions": [], "final": [], "ipython": with_shell}
+    f.send_message(sock, f.START, 0, 0, 0, dumps(options))
     nothing = open_fd("/dev/null", O_WRONLY | O_CLOEXEC)
     f.send_message(sock, f.EXEC, f.DIRECT, 1, 1, f.NUMBER.pack(1) + b"1", [nothing, nothing])
     answer = f.receive_message(sock)
@@ -126,10 +128,11 @@ def ranges_in(fd, maps):
 
 
 def copy(ranges, sock):
-    """In an interpreter that waits in reserve. One that is wanted already doesn't begin."""
+    """In an interpreter that waits in reserve. One that is wanted soon doesn't begin: where sessions are
+    asked for in a row, they need the processors themselves."""
     waiting = poll()
     waiting.register(sock.fileno(), POLLIN)
-    if waiting.poll(0):
+    if waiting.poll(IDLE_MS):
         return
     for address, size in RANGE.iter_unpack(ranges):
         madvise(address, size, MADV_POPULATE_WRITE)  # what is not there here stays so

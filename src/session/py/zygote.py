@@ -141,9 +141,8 @@ def serve(descriptor, names):
             while frame is not None:
                 spawn(sock, stream, frame, inside, doors)
                 frame = stream.next()
-            # Behind the first session, which is waited for, and before those in reserve. Without a
-            # shell a first call writes half as much.
-            if inside.written_first is None and inside.ready_shell is not None:
+            # Behind the first session, which is waited for, and before those in reserve.
+            if inside.written_first is None:
                 inside.written_first = ahead.learn(inside)
     except (OSError, f.Broken):
         pass  # the host is gone, or speaks another language
