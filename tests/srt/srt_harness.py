@@ -180,8 +180,16 @@ class SrtTest(CliTest):
                         one.sendall(b"hello")
                     except BrokenPipeError:
                         pass  # who came has left already
-        threading.Thread(target=greet, daemon=True).start()
-        self.addCleanup(listener.close)
+        greeter = threading.Thread(target=greet, daemon=True)
+        greeter.start()
+
+        def end():
+            """A closed listener wakes nobody, and its number is the next one's: who waits there would
+            take the connections of another test's server."""
+            listener.shutdown(socket.SHUT_RDWR)
+            greeter.join()
+            listener.close()
+        self.addCleanup(end)
         return path
 
     def _serve(self, server):
