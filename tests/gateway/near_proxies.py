@@ -50,6 +50,7 @@ class NearProxy:
                 pass
 
     def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)  # wakes its thread: the number is the next one's
         self.listener.close()
 
     def join(self, peer, host, port, rest=b""):

@@ -28,6 +28,7 @@ class LoopbackCase(harness.GatewayTest):
             listener = socket.create_server((host, port), family=family)
             port = listener.getsockname()[1]
             self.addCleanup(listener.close)
+            self.addCleanup(listener.shutdown, socket.SHUT_RDWR)  # wakes its thread: the number is the next one's
             threading.Thread(target=self.say, args=(listener, word), daemon=True).start()
         return port
 

@@ -128,6 +128,7 @@ class Sockets(harness.GatewayTest):
         listener.listen()
         os.chmod(path, 0o666)
         self.addCleanup(listener.close)
+        self.addCleanup(listener.shutdown, socket.SHUT_RDWR)  # wakes its thread: the number is the next one's
 
         def serve():
             try:
