@@ -14,6 +14,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A supervisor that takes its time: whether it was waited for.
+bool waits_for_one_more(Heard& heard, int fd) {
+  std::atomic<bool> said = false;
+  std::thread supervisor([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    said = true;
+    ::eventfd_write(fd, 1);
+  });
+  heard.await_one();
+  bool waited = said;
+  supervisor.join();
+  return waited;
+}
+
 TEST(Heard, WaitsForNobodyWhereNobodyReads) {
   Heard heard(-1);
   for (int i = 0; i < 1000; ++i) heard.await_one();
@@ -22,15 +36,7 @@ TEST(Heard, WaitsForNobodyWhereNobodyReads) {
 TEST(Heard, ReturnsOnlyWhenItWasHeard) {
   UniqueFd fd{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   Heard heard(fd.get());
-  std::atomic<bool> said = false;
-  std::thread supervisor([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    said = true;
-    ::eventfd_write(fd.get(), 1);
-  });
-  heard.await_one();
-  EXPECT_TRUE(said);
-  supervisor.join();
+  EXPECT_TRUE(waits_for_one_more(heard, fd.get()));
 }
 
 TEST(Heard, ASupervisorThatIsStoppedStopsNobodyForLong) {
@@ -47,15 +53,7 @@ TEST(Heard, WhatIsHeardLateDoesNotPassForTheNextOne) {
   Heard heard(fd.get());
   heard.await_one();
   ::eventfd_write(fd.get(), 1);
-  std::atomic<bool> said = false;
-  std::thread supervisor([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    said = true;
-    ::eventfd_write(fd.get(), 1);
-  });
-  heard.await_one();
-  EXPECT_TRUE(said);
-  supervisor.join();
+  EXPECT_TRUE(waits_for_one_more(heard, fd.get()));
 }
 
 TEST(Heard, WhatWasLostIsWaitedForOnce) {

@@ -31,6 +31,19 @@ HttpExchange::HttpExchange(Core& core, HttpReader& client, HttpUpstream& upstrea
   client_.start_body(body_);
 }
 
+// What is signed anew keeps its Range: a key that only signs is never sent, and programs that load
+// large objects of S3 part by part take the whole for the part they asked for. Not so where a value
+// may go into a body or an address: a cell could have the host keep it, and take it back in parts.
+bool HttpExchange::may_ask_for_parts() const {
+  if (!resign_ || resign_->passes_on()) return false;
+  std::span<const Secret> all = core_.secrets->all();
+  for (size_t i = 0; i < all.size(); ++i)
+    if ((all[i].in_body || all[i].in_url) &&
+        core_.secrets->may_have(i, request_.where.host, request_.where.port))
+      return false;
+  return true;
+}
+
 // Headers of one connection go, placeholders become values. False: refused.
 bool HttpExchange::rewrite_request() {
   HttpHead& head = request_.head;
@@ -47,9 +60,7 @@ bool HttpExchange::rewrite_request() {
     head.remove("Accept-Encoding");
     head.remove("Sec-WebSocket-Extensions");  // compression, which a mask can't read
     head.fields.push_back({"Accept-Encoding", "identity"});
-    // What is signed anew keeps its Range: the key was never sent, and programs that load large
-    // objects of S3 part by part take the whole for the part they asked for.
-    if (!resign_ || resign_->passes_on()) ask_for_whole(head);
+    if (!may_ask_for_parts()) ask_for_whole(head);
     masks_ = true;
   }
   substitution_.emplace(*core_.secrets, request_.scheme, host, port);

@@ -39,6 +39,7 @@ class HttpExchange {
 
  private:
   bool rewrite_request();
+  bool may_ask_for_parts() const;
   bool pass_placeholders(HttpHead& head);
   Task<std::optional<ExchangeEnd>> gather_request();
   Task<std::optional<ExchangeEnd>> gather_to_sign();

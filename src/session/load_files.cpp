@@ -129,6 +129,7 @@ class Loader {
   Result<UniqueFd> open(const std::string& path) const {
     struct stat info;
     UniqueFd looked = TRY(look_at(path, info));
+    if (S_ISDIR(info.st_mode)) return Error::from_errno("load " + printable(path), EISDIR);
     if (!S_ISREG(info.st_mode))
       return Error::plain(fmt::format("load {}: not a regular file", printable(path)));
     // The same file that was judged, whatever has its name by now.
@@ -172,16 +173,19 @@ class Loader {
     all.is_many = true;
     Result<Names> top = co_await names_of(path);
     if (!top) co_return top.error();
-    std::vector<std::string> found, todo;
-    put_below(path, *top, found, todo);
-    for (size_t i = 0; i < todo.size() && found.size() <= 4 * bounds_.files; ++i) {
-      if (depth_below(path, todo[i]) > bounds_.depth) continue;
-      Result<Names> names = co_await names_of(todo[i]);
+    std::vector<std::string> found, folders;
+    put_below(path, *top, found, folders);
+    bool is_cut = top->is_cut;
+    for (size_t i = 0; i < folders.size() && found.size() <= 4 * bounds_.files; ++i) {
+      if (depth_below(path, folders[i]) > bounds_.depth) continue;
+      Result<Names> names = co_await names_of(folders[i]);
+      is_cut = is_cut || (names && names->is_cut);
       if (names)
-        put_below(todo[i], *names, found, todo);
+        put_below(folders[i], *names, found, folders);
       else if (names.error().errnum != EACCES)
         leave_out(all, names.error().what);
     }
+    if (is_cut) leave_out(all, printable(path) + ": too many names");
     std::ranges::sort(found);
     for (const std::string& name : found) {
       std::string key = name.substr(path.size() + (path == "/" ? 0 : 1));
@@ -248,9 +252,9 @@ class Loader {
     co_return std::move(names);
   }
 
-  static void put_below(const std::string& path, const Names& names,
-                        std::vector<std::string>& others, std::vector<std::string>& folders) {
-    std::string above = path == "/" ? path : path + "/";
+  static void put_below(std::string above, const Names& names, std::vector<std::string>& others,
+                        std::vector<std::string>& folders) {
+    if (!above.ends_with('/')) above += '/';
     for (const std::string& one : names.others) others.push_back(above + one);
     for (const std::string& one : names.folders) folders.push_back(above + one);
   }
@@ -317,18 +321,16 @@ class Loader {
   // more, or is a folder: that is no file, and nothing to tell.
   Task<> add(LoadedFiles& all, const std::string& path, std::string key) {
     if (slices_.over()) co_await slices_.turn();
-    struct stat info;
-    Result<UniqueFd> looked = look_at(path, info);
-    int why = looked ? 0 : looked.error().errnum;
-    if ((looked && S_ISDIR(info.st_mode)) || why == ENOENT || why == ENOTDIR) co_return;
     if (all.files.size() >= bounds_.files)
       co_return leave_out(all, printable(path) + ": too many files");
     if (std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end()) key = path;
     Result<LoadedFile> file = co_await take(path, key);
-    if (file)
+    if (file) {
       all.files.push_back(std::move(*file));
-    else
-      leave_out(all, file.error().what);
+    } else {
+      int why = file.error().errnum;
+      if (why != ENOENT && why != ENOTDIR && why != EISDIR) leave_out(all, file.error().what);
+    }
   }
 
   Result<LoadedFiles> finish(LoadedFiles all, const std::string& path) {

@@ -1,6 +1,6 @@
 // Patterns of `load`, part by part: `*`, `?` and `[…]` within one name. glob(3) would look up each
 // name by itself, past the rules, for as long as it takes, and its matcher takes exponential time
-// for what a client can write.
+// for what a client can write. The warden's matcher is blind to case, which a shell's is not.
 #pragma once
 
 #include <string>

@@ -9,14 +9,14 @@ class Limits(CliTest):
         return self.exec(*flags, PYTHON, "-c", code, **how)
 
     def test_timeout_ends_the_program(self):
-        ended = self.exec("--timeout", "300ms", "sleep", "60")
+        ended = self.exec("--timeout", "300ms", "sleep", "60", deadline=10)
         self.assertEqual(ended.code, 124, ended)
         self.assertEqual(ended.err, "caisson: the time limit was reached\n"
                                     "hint: --timeout raises it\n")
 
     def test_timeout_ends_what_ignores_signals_and_what_detaches(self):
         script = "trap '' TERM INT HUP; setsid sleep 60 & while :; do sleep 60; done"
-        self.assertEqual(self.exec("--timeout", "300ms", "sh", "-c", script).code, 124)
+        self.assertEqual(self.exec("--timeout", "300ms", "sh", "-c", script, deadline=10).code, 124)
 
     def test_timeout_none_is_no_limit(self):
         self.assertIsNone(self.exec_json("--timeout", "none", "true")["limits"]["timeout_ms"])

@@ -333,6 +333,6 @@ class Stopping(unittest.TestCase):
         for how in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
             with self.subTest(how):
                 times = []
-                while not times or (min(times) > 0.2 and len(times) < 30):
+                while not times or (min(times) > 0.2 and len(times) < 8):
                     times.append(self.measured(how))
                 self.assertLessEqual(min(times), 0.2, times)

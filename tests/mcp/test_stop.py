@@ -58,7 +58,8 @@ class Stopping(McpTest):
         server = self.server("--", "--memory", "300M")
         text = server.fails("rlm_exec", code=(
             "x = bytearray(1 << 30)\nfor i in range(0, len(x), 4096): x[i] = 1"))
-        if "MemoryError" not in text:  # which a limit of the process gives, where there is no cgroup
+        # A limit of the process, which a user without a cgroup has, gives a MemoryError.
+        if os.geteuid() == 0 or "MemoryError" not in text:
             self.assertIn("300M", text)
             self.assertIn("memory", text)
         self.assertEqual(without_notes(server.text("rlm_exec", code="1 + 1")), "2")
@@ -144,7 +145,7 @@ class Ending(McpTest):
         for name, end in ways.items():
             with self.subTest(name):
                 times = []
-                while not times or (min(times) > 0.2 and len(times) < 30):
+                while not times or (min(times) > 0.2 and len(times) < 8):
                     times.append(self.measured(end))
                 self.assertLessEqual(min(times), 0.2, times)
 
