@@ -334,6 +334,15 @@ class AwsTest : public testing::Test {
   }};
 };
 
+// The values may go into bodies: an object could hold one, and be read in parts of which none is
+// it.
+TEST_F(AwsTest, APartIsRefusedWhereTheHostMayHaveBeenGivenAValue) {
+  EXPECT_TRUE(is_signed_right(send(aws_.request(host_, "", sha256_hex(""), aws_.shown_key))));
+  std::string request = aws_.request(host_, "", sha256_hex(""), aws_.shown_key);
+  request.insert(request.find("Content-Length"), "Range: bytes=0-1\r\n");
+  EXPECT_NE(send(request).find("403"), std::string::npos);
+}
+
 TEST_F(AwsTest, RequestSignedWithPlaceholdersIsSignedAnew) {
   std::string body = "hello";
   std::string sent = send(aws_.request(host_, body, sha256_hex(body), aws_.shown_key));

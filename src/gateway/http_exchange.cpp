@@ -34,6 +34,7 @@ HttpExchange::HttpExchange(Core& core, HttpReader& client, HttpUpstream& upstrea
 // What is signed anew keeps its Range: a key that only signs is never sent, and programs that load
 // large objects of S3 part by part take the whole for the part they asked for. Not so where a value
 // may go into a body or an address: a cell could have the host keep it, and take it back in parts.
+// There it is refused: the whole in a part's place would spoil what is loaded.
 bool HttpExchange::may_ask_for_parts() const {
   if (!resign_ || resign_->passes_on()) return false;
   std::span<const Secret> all = core_.secrets->all();
@@ -60,7 +61,14 @@ bool HttpExchange::rewrite_request() {
     head.remove("Accept-Encoding");
     head.remove("Sec-WebSocket-Extensions");  // compression, which a mask can't read
     head.fields.push_back({"Accept-Encoding", "identity"});
-    if (!may_ask_for_parts()) ask_for_whole(head);
+    if (!may_ask_for_parts()) {
+      if (resign_ && !resign_->passes_on() && head.find("Range")) {
+        refusal = Verdict{false, "secret", "a part of an answer can't be searched for a secret",
+                          "load it whole"};
+        return false;
+      }
+      ask_for_whole(head);
+    }
     masks_ = true;
   }
   substitution_.emplace(*core_.secrets, request_.scheme, host, port);
