@@ -16,11 +16,18 @@ constexpr size_t kReadBytes = 64 * 1024;
 // A pipe holds 64 KiB, at most 1 MiB when the other side has asked for it: 32 rounds empty any, and
 // a process that goes on writing can't hold us at the drain.
 constexpr int kDrainRounds = 32;
+// To have two pipes watched by the loop takes ten calls of the kernel. What a short call says fits
+// into its pipes, and is read when it is over.
+constexpr std::chrono::milliseconds kUnwatched{1};
+
+// Of this end only: the cell's is another open file.
+void make_nonblocking(const UniqueFd& reader) { ::fcntl(reader.get(), F_SETFL, O_NONBLOCK); }
 
 }  // namespace
 
 CallOutput::CallOutput(Loop& loop, uint64_t most, Listener listener)
-    : pipes_{LoopDescriptor(loop.get_executor()), LoopDescriptor(loop.get_executor())},
+    : unwatched_(loop.get_executor()),
+      pipes_{LoopDescriptor(loop.get_executor()), LoopDescriptor(loop.get_executor())},
       left_(most),
       listener_(std::move(listener)) {}
 
@@ -43,8 +50,15 @@ std::vector<UniqueFd> CallOutput::take_writers() {
 
 // When the call is under way already: none of this has to be done before it.
 void CallOutput::start() {
+  unwatched_.expires_after(kUnwatched);
+  unwatched_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
+    if (!cancelled && !self->is_over_) self->watch();
+  });
+}
+
+void CallOutput::watch() {
   for (size_t i = 0; i < 2; ++i) {
-    ::fcntl(readers_[i].get(), F_SETFL, O_NONBLOCK);  // of this end only
+    make_nonblocking(readers_[i]);
     boost::system::error_code failed;
     pipes_[i].assign(readers_[i].get(), failed);
     if (failed) continue;  // for want of memory: what fits into the pipe is read at the end
@@ -84,13 +98,18 @@ void CallOutput::take(size_t which, std::string_view bytes) {
 }
 
 void CallOutput::finish() {
-  for (size_t i = 0; i < 2; ++i) read(i, kDrainRounds);
+  unwatched_.cancel();
+  for (size_t i = 0; i < 2; ++i) {
+    if (readers_[i]) make_nonblocking(readers_[i]);
+    read(i, kDrainRounds);
+  }
   listener_ = nullptr;
   left_ = 0;  // what comes after this is counted nowhere
   is_over_ = true;
 }
 
 void CallOutput::close() {
+  for (UniqueFd& reader : readers_) reader.reset();
   for (LoopDescriptor& one : pipes_) {
     boost::system::error_code ignored;
     one.close(ignored);

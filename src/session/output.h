@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "session/channel.h"
+#include "session/event.h"
 #include "session/session.h"
 
 namespace caisson::session {
@@ -20,6 +21,7 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
 
   // The write ends, once: they go to the interpreter.
   std::vector<UniqueFd> take_writers();
+  // Read as they fill, from a moment after this on: most calls are over by then.
   void start();
   // All that is in the pipes by now; what comes later has no reader.
   void finish();
@@ -34,13 +36,15 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
   explicit CallOutput(Loop& loop, uint64_t most, Listener listener);
 
  private:
+  void watch();
   void wait(size_t which);
   // False: the pipe has ended. `rounds` bounds how much is read at once.
   bool read(size_t which, int rounds);
   void take(size_t which, std::string_view bytes);
 
+  LoopTimer unwatched_;
   LoopDescriptor pipes_[2];
-  UniqueFd readers_[2], writers_[2];
+  UniqueFd readers_[2], writers_[2];  // a reader is here until the loop has it
   Stream streams_[2];
   uint64_t left_;
   bool is_over_ = false;

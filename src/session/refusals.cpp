@@ -33,6 +33,7 @@ Refusal refusal_in(const boost::json::object& line) {
 }  // namespace
 
 std::vector<Refusal> RefusalPipe::take() {
+  if (!pipe_) return {};  // of a fork of a zygote: it has no network of its own
   char bytes[16384];
   for (ssize_t got; part_of_line_.size() < kMostRefused;) {
     got = ::read(pipe_.get(), bytes, sizeof bytes);

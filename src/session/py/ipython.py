@@ -86,7 +86,14 @@ def make_shell(inside):
 
     HistoryManager.enabled = False  # its thread and its database do not survive a fork
 
+    class History(HistoryManager):
+        """What each call sets here are plain attributes: traits check and announce each setting,
+        which nobody listens to, and that was a tenth of a short cell."""
+
+        _i00 = _i = _ii = _iii = ""
+
     class Shell(InteractiveShell):
+        execution_count = 1  # plain, too
         found = None
         failed = None
 
@@ -97,6 +104,10 @@ def make_shell(inside):
 
         def showsyntaxerror(self, *args, **kwargs):
             pass
+
+        def init_history(self):
+            self.history_manager = History(shell=self, parent=self)
+            self.configurables.append(self.history_manager)
 
         def ask_exit(self):  # of IPython's own `exit`, which comes back with %reset
             raise SystemExit
