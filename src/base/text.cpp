@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 namespace caisson {
@@ -127,6 +128,14 @@ std::string printable(std::string_view text) {
 
 bool is_valid_utf8(std::string_view text) {
   while (!text.empty()) {
+    uint64_t eight = 0;  // of ASCII at once: most texts are nothing else
+    if (text.size() >= sizeof eight) {
+      std::memcpy(&eight, text.data(), sizeof eight);
+      if (!(eight & 0x8080808080808080u)) {
+        text.remove_prefix(sizeof eight);
+        continue;
+      }
+    }
     size_t length = utf8_sequence(text);
     if (length == 0) return false;
     text.remove_prefix(length);
@@ -149,8 +158,9 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string hex(std::span<const unsigned char> bytes) {
-  std::string out;
-  for (unsigned char b : bytes) out += hex_digit(b >> 4), out += hex_digit(b);
+  std::string out(bytes.size() * 2, '\0');
+  size_t at = 0;
+  for (unsigned char b : bytes) out[at++] = hex_digit(b >> 4), out[at++] = hex_digit(b);
   return out;
 }
 

@@ -59,23 +59,23 @@ int masks_taken, masks_done, mask_error;
 
 // The names of /proc that are not the cell's business. There are some thirty, and who has time puts
 // them on: the thread when it is done with the network, the first process when all else is mounted.
-void put_masks(SpareMasks& spares) {
+void put_masks(SpareMask& spare) {
   const ChildProgram& program = *cell->program;
   int count = static_cast<int>(program.mask_count);
   if (count) wait_until_set(&proc_is_mounted);
   for (;;) {
     int next = __atomic_fetch_add(&masks_taken, 1, __ATOMIC_RELAXED);
     if (next >= count) break;
-    long result = put_mask(*cell, program.mask_steps[next], spares);
+    long result = put_mask(*cell, program.mask_steps[next], spare);
     if (result < 0) __atomic_store_n(&mask_error, static_cast<int>(result), __ATOMIC_RELAXED);
     if (__atomic_add_fetch(&masks_done, 1, __ATOMIC_ACQ_REL) == count)
       sys_call(SYS_futex, &masks_done, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
   }
-  drop(spares);
+  drop(spare);
 }
 
 long await_masks() {
-  put_masks(cell->spare_masks);
+  put_masks(cell->spare_mask);
   int count = static_cast<int>(cell->program->mask_count);
   for (int done; (done = __atomic_load_n(&masks_done, __ATOMIC_ACQUIRE)) < count;)
     sys_call(SYS_futex, &masks_done, long{FUTEX_WAIT_PRIVATE}, long{done}, 0L, 0L, 0L);
@@ -91,8 +91,8 @@ int thread_is_done;  // 0: under way; else 1, or -errno
 long finish_network() {
   long result = prepare_gateway(*cell);
   if (result < 0) return result;
-  SpareMasks spares;
-  put_masks(spares);
+  SpareMask spare;
+  put_masks(spare);
   wait_until_set(&old_root_is_covered);
   return detach_old_root(*cell);
 }

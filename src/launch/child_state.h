@@ -7,9 +7,9 @@
 
 namespace caisson {
 
-// Made, and not used yet.
-struct SpareMasks {
-  int file = -1, folder = -1;
+// For a folder: made, and not used yet.
+struct SpareMask {
+  int fd = -1;
 };
 
 struct ChildState {
@@ -19,7 +19,7 @@ struct ChildState {
   int terminal_fd = -1;  // the slave of the cell's own pty
   int program_pid = -1;
   int warden_sockets[2] = {-1, -1};      // its end, and the program's
-  SpareMasks spare_masks;                // of the first thread
+  SpareMask spare_mask;                  // of the first thread
   int mapped_mounts[kMostMappedMounts];  // in the order of the steps that take them
   unsigned mapped_count = 0, mapped_taken = 0;
   // Written by the program's process, which shares this memory until its exec (CLONE_VFORK).
@@ -31,8 +31,8 @@ uint64_t monotonic_now();
 
 // Each returns 0 or -errno.
 long run_mount_step(ChildState&, const Step&);  // child_mounts.cpp
-long put_mask(const ChildState&, const Step&, SpareMasks&);
-void drop(SpareMasks&);
+long put_mask(const ChildState&, const Step&, SpareMask&);
+void drop(SpareMask&);
 long detach_old_root(const ChildState&);
 long start_network_thread(ChildState&);  // child_network.cpp
 void announce_proc();                    // it is mounted: its masks can be put on

@@ -16,27 +16,38 @@ namespace {
 constexpr size_t kMostPatterns = 1024, kMostPlaces = 512, kMostComponents = 48;
 constexpr size_t kMostPatternBytes = 4095;
 
-std::vector<std::string> components_of(std::string_view text) {
-  std::vector<std::string> out;
-  for (std::string_view one : split(text, '/'))
-    if (!one.empty() && one != ".") out.emplace_back(one);
+using Components = std::vector<std::string_view>;  // parts of a text that outlives them
+
+Components components_of(std::string_view text) {
+  Components out;
+  out.reserve(16);
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('/', at), text.size());
+    std::string_view one = text.substr(at, end - at);
+    if (!one.empty() && one != ".") out.push_back(one);
+    at = end + 1;
+  }
   return out;
 }
 
-std::string path_of(const std::vector<std::string>& components, size_t count) {
+void add_to_path(std::string& path, std::string_view name) {
+  path += '/';
+  path += name;
+}
+
+std::string path_of(const Components& components, size_t count) {
   std::string path;
-  for (size_t i = 0; i < count; ++i) path += "/" + components[i];
+  for (size_t i = 0; i < count; ++i) add_to_path(path, components[i]);
   return path.empty() ? "/" : path;
 }
 
 // What of the path is there, with its links resolved, and the rest as it was written.
-std::string canonical_head(KnownPaths& paths, const std::vector<std::string>& components,
-                           size_t count) {
+std::string canonical_head(KnownPaths& paths, const Components& components, size_t count) {
   for (size_t there = count; there > 0; --there) {
     std::optional<std::string> found = paths.canonical(path_of(components, there));
     if (!found) continue;
     std::string path = *found == "/" ? "" : *found;
-    for (size_t i = there; i < count; ++i) path += "/" + components[i];
+    for (size_t i = there; i < count; ++i) add_to_path(path, components[i]);
     return path.empty() ? "/" : path;
   }
   return path_of(components, count);
@@ -83,7 +94,7 @@ class FileResolver {
     if (list.size() > kMostPatterns)
       return Error::plain(fmt::format("{}: more than {} patterns", list[0].origin, kMostPatterns));
     for (const FilePattern& pattern : list) {
-      std::vector<std::string> parts = components_of(pattern.text);
+      Components parts = components_of(pattern.text);
       bool climbs = std::ranges::find(parts, "..") != parts.end();
       if (!pattern.text.starts_with('/') || climbs || pattern.text.size() > kMostPatternBytes ||
           pattern.text.find('\0') != std::string::npos || parts.size() > kMostComponents)
@@ -157,8 +168,10 @@ class FileResolver {
   }
 
   void resolve_sockets() {
-    for (std::string& path : rules_.sockets)
-      path = canonical_head(paths_, components_of(path), components_of(path).size());
+    for (std::string& path : rules_.sockets) {
+      Components parts = components_of(path);
+      path = canonical_head(paths_, parts, parts.size());
+    }
   }
 
   // Every pattern as the kernel will name what it covers. A literal that is a link covers both the
@@ -166,7 +179,7 @@ class FileResolver {
   std::vector<FilePattern> resolved(const std::vector<FilePattern>& list) {
     std::vector<FilePattern> out;
     for (const FilePattern& pattern : list) {
-      std::vector<std::string> parts = components_of(pattern.text);
+      Components parts = components_of(pattern.text);
       size_t head = literal_components(pattern);
       auto add = [&](std::string text, size_t literal) {
         FilePattern one = pattern;
@@ -178,7 +191,7 @@ class FileResolver {
         std::string start = canonical_head(paths_, parts, head);
         size_t count = components_of(start).size();
         if (start == "/") start.clear();
-        for (size_t i = head; i < parts.size(); ++i) start += "/" + parts[i];
+        for (size_t i = head; i < parts.size(); ++i) add_to_path(start, parts[i]);
         add(start, count);
       } else if (!parts.empty()) {
         std::string folder = canonical_head(paths_, parts, parts.size() - 1);
@@ -262,10 +275,9 @@ bool has_wildcard(std::string_view text) {
 }
 
 size_t literal_components(const FilePattern& pattern) {
-  std::vector<std::string> parts = components_of(pattern.text);
+  Components parts = components_of(pattern.text);
   if (pattern.literal) return parts.size();
-  auto first =
-      std::ranges::find_if(parts, [](const std::string& one) { return has_wildcard(one); });
+  auto first = std::ranges::find_if(parts, has_wildcard);
   return static_cast<size_t>(first - parts.begin());
 }
 
