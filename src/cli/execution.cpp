@@ -65,7 +65,11 @@ bool is_dev_null(int fd) {
 }  // namespace
 
 Execution::Execution(Job job, const ProcessStart& start, Door door)
-    : job_(std::move(job)), start_(start), door_(std::move(door)), audit_id_(random_hex(8)) {}
+    : job_(*new Job(std::move(job))),
+      start_(start),
+      door_(std::move(door)),
+      audit_id_(random_hex(8)),
+      plan_(*new Plan) {}
 
 void Execution::say(const std::string& line) const {
   talk(door_.name + ": " + printable(line) + "\n");
@@ -126,8 +130,12 @@ Result<void> Execution::prepare() {
   if (job_.flags.survive_oom)
     std::erase_if(plan_.cgroup.files,
                   [](const CgroupFile& one) { return one.file == "memory.oom.group"; });
-  if (!job_.flags.dry_run) digest_ = digest(job_.policy);
   return {};
+}
+
+const std::string& Execution::policy_digest() const {
+  if (digest_.empty()) digest_ = digest(job_.policy);
+  return digest_;
 }
 
 Result<Outcome> Execution::execute() {
@@ -197,7 +205,7 @@ json::object Execution::start_event() const {
                                           {"pid", ::getpid()}}},
                      {"argv", std::move(argv)},
                      {"cwd", job_.caller.cwd},
-                     {"policy_digest", digest_},
+                     {"policy_digest", policy_digest()},
                      {"tier", tier_name(plan_.tier)},
                      {"grants", std::move(grants)},
                      {"env_names", std::move(names)},
@@ -214,7 +222,8 @@ json::object Execution::end_event(const Outcome& outcome) const {
           {"returncode", outcome.exit_code},
           {"duration_ms", std::round(outcome.duration_ms * 1000) / 1000},
           {"usage", usage_json(outcome.usage)},
-          {"denials", denials_json(outcome)}};
+          {"denials", denials_json(outcome)},
+          {"denials_left_out", outcome.denials_cut}};  // also where the list is cut
 }
 
 }  // namespace caisson

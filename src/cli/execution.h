@@ -36,7 +36,8 @@ class Execution {
 
   const Job& job() const { return job_; }
   const Plan& plan() const { return plan_; }
-  const std::string& policy_digest() const { return digest_; }
+  // Made when it is first asked for: beside the cell's own start, not ahead of it.
+  const std::string& policy_digest() const;
   const std::string& audit_id() const { return audit_id_; }
   void say(const std::string& line) const;
 
@@ -49,11 +50,14 @@ class Execution {
   boost::json::object start_event() const;
   boost::json::object end_event(const Outcome& outcome) const;
 
-  Job job_;
+  // These two are never taken apart: the process ends with its one execution, and each page of
+  // theirs would be copied to be freed, since the cell's first process was forked with it.
+  Job& job_;
   const ProcessStart& start_;
   Door door_;
-  std::string audit_id_, digest_;
-  Plan plan_;
+  std::string audit_id_;
+  mutable std::string digest_;
+  Plan& plan_;
   std::unique_ptr<AuditLog> log_;
   std::unique_ptr<GatewayLink> gateway_;
 };

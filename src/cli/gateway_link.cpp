@@ -30,7 +30,6 @@ namespace json = boost::json;
 namespace {
 
 constexpr int kPatienceMs = 5000, kLastWordsMs = 500, kSendMs = 1000;
-constexpr size_t kMostDenials = 100;
 constexpr size_t kMostText = 512;  // of one field of a denial: the gateway reads what a cell sends
 constexpr size_t kMostRules = 1 << 20;
 
@@ -269,6 +268,11 @@ void GatewayLink::take_denial(const std::string& text) {
   std::string where = port ? fmt::format("{}:{}", host, port) : host;
   std::string protocol = text_of(*said, "protocol"), reason = text_of(*said, "reason");
   if (!protocol.empty()) where = protocol + " " + where;
+  Denial denial{text_of(*said, "rule"), where, text_of(*said, "how_to_allow")};
+  denial.count = std::max<uint64_t>(1, number_of(*said, "count"));
+  // At its end the gateway tells again what happened more than once, with the count.
+  if (!denials_.add(denial, fmt::format("{} {}", protocol, denial.rule))) return;
+  if (talk_.heard) talk_.heard(denial);
   if (talk_.denials_fd >= 0)
     stream_denial(json::serialize(json::object{{"denied", true},
                                                {"rule", text_of(*said, "rule")},
@@ -278,15 +282,6 @@ void GatewayLink::take_denial(const std::string& text) {
                                                {"reason", reason},
                                                {"how_to_allow", text_of(*said, "how_to_allow")}}) +
                   "\n");
-  Denial denial{text_of(*said, "rule"), where, text_of(*said, "how_to_allow")};
-  for (const Denial& one : told_.denials)
-    if (one.rule == denial.rule && one.resource == denial.resource) return;
-  if (talk_.heard) talk_.heard(denial);
-  if (told_.denials.size() >= kMostDenials) {
-    ++told_.denials_cut;
-    return;
-  }
-  told_.denials.push_back(std::move(denial));
 }
 
 void GatewayLink::take_usage(const std::string& text) {
@@ -296,6 +291,8 @@ void GatewayLink::take_usage(const std::string& text) {
   told_.usage.connections = number_of(*said, "connections");
   told_.usage.uploaded_bytes = number_of(*said, "up");
   told_.usage.downloaded_bytes = number_of(*said, "down");
+  told_.denials_cut = number_of(*said, "untold");
+  told_.denials_lost_count = number_of(*said, "lost_count") != 0;
 }
 
 bool GatewayLink::read_rules() {
@@ -407,8 +404,9 @@ void GatewayLink::finish(Outcome& outcome) {
     take(*frame);
   }
   process_->finish();
-  outcome.denials.insert(outcome.denials.end(), told_.denials.begin(), told_.denials.end());
+  denials_.add_to(outcome);
   outcome.denials_cut += told_.denials_cut;
+  outcome.denials_lost_count = outcome.denials_lost_count || told_.denials_lost_count;
   outcome.usage.connections = told_.usage.connections;
   outcome.usage.uploaded_bytes = told_.usage.uploaded_bytes;
   outcome.usage.downloaded_bytes = told_.usage.downloaded_bytes;

@@ -14,6 +14,7 @@
 #include "cli/job.h"
 #include "gateway/control_frames.h"
 #include "gateway/gateway.h"
+#include "launch/denial_list.h"
 #include "launch/gateway_process.h"
 #include "launch/supervise.h"
 
@@ -76,7 +77,8 @@ class GatewayLink {
   std::string received_, rules_text_;
   bool over_ = false, told_usage_ = false, heard_rules_ = false;
   std::string broken_rules_;  // why --control-fd failed before it said anything
-  Outcome told_;              // denials and usage so far
+  DenialList denials_;
+  Outcome told_;  // its usage, and how many denials it left out
 };
 
 }  // namespace caisson

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
 #include "host/probe.h"
 #include "policy/resolve.h"
@@ -211,6 +212,7 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
     settings = TRY(settings_in_small_root(job.flags, job.caller));
     TRY(apply_environment(settings, job.caller.environment));
     TRY(read_flags(args, settings, job.command));
+    TRY(check_shown_parts(settings, job.caller));
   }
   TRY(read_log_level(job.caller, job.flags));
   if (job.command.argv.empty() || job.command.argv[0].empty())

@@ -3,28 +3,17 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cli/job.h"
-#include "policy/places.h"
-#include "policy/schema.h"
+#include "base/control.h"
+#include "cli/session_policy.h"
 
 namespace caisson {
 
 namespace {
 
-// As exec finds it: from where it is started, which is where we are.
+// As exec finds it, which is started in "/".
 std::string whole_path(const std::string& path, const Caller& caller) {
   if (path.starts_with("~/")) return caller.home + path.substr(1);
-  return path.starts_with('/') ? path : join_path(caller.cwd, path);
-}
-
-Result<Settings> settings_of(std::span<const std::string> words) {
-  Settings settings;
-  Command command;
-  ExecFlags flags = TRY(read_flags(words, settings, command));
-  if (flags.policy_file.empty()) return settings;
-  std::string text = TRY(read_policy_file(flags.policy_file));
-  TRY(apply_policy_json(settings, text, flags.policy_file));
-  return settings;
+  return path.starts_with('/') ? path : "/" + path;
 }
 
 }  // namespace
@@ -64,11 +53,14 @@ void add_load_denials(const Settings& settings, const Caller& caller, LoadDenial
 
 LoadDenials load_denials_of(std::span<const std::string> words, const Caller& caller) {
   LoadDenials out;
-  Result<Settings> settings = settings_of(words);
-  if (settings)
-    add_load_denials(*settings, caller, out);
-  else
+  Result<std::optional<SessionPolicy>> policy = read_session_policy(words, caller);
+  if (!policy || !*policy) {
     out.paths.push_back("/");
+    return out;
+  }
+  bool is_known =
+      (*policy)->flags.settings_file.empty() || control_enabled("session-load-settings");
+  if (is_known) add_load_denials((*policy)->settings, caller, out);
   return out;
 }
 

@@ -23,8 +23,8 @@ struct LoadDenials {
 
 void add_load_denials(const Settings& settings, const Caller& caller, LoadDenials& to);
 
-// Of options of `caisson exec`, with the policy file that they name; not with srt's settings, which
-// have been read by then. What exec would refuse makes no cell, and hides everything.
+// Of options of `caisson exec`, with the policy file or srt's settings that they name. What exec
+// would refuse makes no cell, and hides everything.
 LoadDenials load_denials_of(std::span<const std::string> words, const Caller& caller);
 
 }  // namespace caisson

@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/load_denials.h"
 #include "cli/output.h"
+#include "cli/session_policy.h"
 #include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
 #include "host/probe.h"
@@ -232,7 +233,6 @@ struct McpProcess {
     const std::string& scope = options.place.scope;
     client.scope = mcp::random_scope();
     if (scope.empty()) return;
-    mcp::drop_old_state(server_folder(options), ::time(nullptr));
     Result<std::optional<UniqueFd>> held = mcp::lock_scope(server_folder(options), scope);
     if (held && *held) {
       lock = std::move(**held);
@@ -270,6 +270,9 @@ struct McpProcess {
 // Read here for its errors, which a person should see at the start and not a model at the first
 // call.
 Result<void> take_settings(McpOptions& options) {
+  options.spec.policy_words =
+      TRY(whole_session_words(options.spec.policy_words, current_caller(environ), options.project));
+  options.settings = TRY(settings_of_sessions(options.settings, options.spec.policy_words));
   if (options.settings.empty()) return {};
   SettingsForSessions found = TRY(settings_for_sessions(options.settings, options.project));
   for (const std::string& note : found.notes) talk("caisson: " + printable(note) + "\n");
@@ -357,6 +360,8 @@ int serve(McpOptions options) {
   take_place(options);
   Result<session::Launcher> launcher = start_launcher(options);
   if (!launcher) return report(launcher.error());
+  // The last list of names that this process reads.
+  if (!options.place.scope.empty()) mcp::drop_old_state(server_folder(options), ::time(nullptr));
   Result<mcp::Confinement> confined = mcp::confine_server({reach(options)});
   if (!confined) return report(confined.error());
   if (!confined->files)

@@ -45,10 +45,16 @@ json::array degradations_json(const std::vector<Degradation>& degradations) {
 
 json::array denials_json(const Outcome& outcome) {
   json::array out;
-  for (const Denial& one : outcome.denials)
-    out.push_back(json::object{
-        {"rule", one.rule}, {"resource", one.resource}, {"how_to_allow", one.how_to_allow}});
-  if (outcome.denials_cut) out.push_back(json::object{{"more", outcome.denials_cut}});
+  for (const Denial& one : outcome.denials) {
+    json::object denial{
+        {"rule", one.rule}, {"resource", one.resource}, {"how_to_allow", one.how_to_allow}};
+    if (one.count > 1) denial["count"] = one.count;
+    out.push_back(std::move(denial));
+  }
+  if (!outcome.denials_cut) return out;
+  json::object rest{{"more", outcome.denials_cut}};
+  if (outcome.denials_lost_count) rest["at_least"] = true;
+  out.push_back(std::move(rest));
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/load_denials.h"
 #include "cli/output.h"
 #include "cli/serve_setup.h"
+#include "cli/session_policy.h"
 #include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
 #include "run/audit_files.h"
@@ -34,12 +35,13 @@ Result<session::SessionOffer> make_offer(const ServeOptions& options, const Call
   for (const std::string& one : options.workspaces)
     offer.workspaces.push_back(absolute(caller, one));
   if (!offer.pythons.empty()) offer.base.python = offer.pythons.front();
-  offer.base.policy_words = options.policy_words;
-  load = load_denials_of(options.policy_words, caller);
+  offer.base.policy_words = TRY(whole_session_words(options.policy_words, caller, caller.cwd));
+  load = load_denials_of(offer.base.policy_words, caller);
   if (!options.token_file.empty()) load.paths.push_back(absolute(caller, options.token_file));
-  if (options.settings.empty()) return offer;
-  SettingsForSessions found =
-      TRY(settings_for_sessions(absolute(caller, options.settings), caller.cwd));
+  std::string own = options.settings.empty() ? "" : absolute(caller, options.settings);
+  std::string settings = TRY(settings_of_sessions(own, offer.base.policy_words));
+  if (settings.empty()) return offer;
+  SettingsForSessions found = TRY(settings_for_sessions(settings, caller.cwd));
   for (const std::string& note : found.notes) talk("caisson: " + printable(note) + "\n");
   std::vector<std::string>& words = offer.base.policy_words;
   words.insert(words.begin(), found.words.begin(), found.words.end());

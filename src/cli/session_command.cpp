@@ -12,6 +12,7 @@
 #include "cli/session_client.h"
 #include "cli/session_exec.h"
 #include "cli/session_options.h"
+#include "cli/session_policy.h"
 #include "host/probe.h"
 #include "session/offer.h"
 #include "session/state_folders.h"
@@ -112,7 +113,8 @@ class Verbs {
     if (!options_.words.empty()) body["name"] = options_.words[0];
     if (!options_.python.empty()) body["python"] = options_.python;
     if (!options_.workspace.empty()) body["workspace"] = TRY(absolute(options_.workspace));
-    if (!options_.policy.empty()) body["policy"] = words_json(options_.policy);
+    if (!options_.policy.empty())
+      body["policy"] = words_json(TRY(whole_session_words(options_.policy, caller_, caller_.cwd)));
     if (!options_.preload.empty()) body["preload"] = words_json(options_.preload);
     if (options_.memory) body["memory_bytes"] = *options_.memory;
     if (options_.cpu_millis) body["cpu_millis"] = *options_.cpu_millis;

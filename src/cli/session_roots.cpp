@@ -8,11 +8,10 @@
 
 #include "base/control.h"
 #include "base/text.h"
-#include "cli/job.h"
-#include "cli/srt_small_root.h"
+#include "cli/hidden_parts.h"
+#include "cli/session_policy.h"
 #include "policy/files.h"
 #include "policy/places.h"
-#include "policy/schema.h"
 #include "session/path_walk.h"
 
 namespace caisson {
@@ -21,6 +20,8 @@ namespace {
 
 using session::WrittenFolder;
 
+constexpr const char* kWorkspace = "/workspace";
+
 // A name of the policy that is looked up at every start.
 struct Root {
   std::string said;  // "--mount /w/data"
@@ -28,6 +29,7 @@ struct Root {
   bool is_written = false;
   bool is_read = false;  // by the host: what stands in it counts, too, and not only where it is
   bool is_guarded = false, is_at_own_path = false;
+  std::string inside;  // where a cell has it; "": nowhere
 };
 
 class Roots {
@@ -48,10 +50,10 @@ class Roots {
   std::vector<Root> take() { return std::move(all_); }
 
  private:
-  // As exec reads it, which is started in "/".
+  // As exec reads it.
   std::string whole(const std::string& path) const {
     if (path == "~" || path.starts_with("~/")) return caller_.home + path.substr(1);
-    return path.starts_with('/') ? path : "/" + path;
+    return path.starts_with('/') ? path : join_path(caller_.cwd, path);
   }
 
   Caller caller_;
@@ -85,11 +87,17 @@ void add_mounts(const Settings& settings, Roots& roots) {
   const Setting<bool>& read_only = settings.read_only;
   bool none = read_only.value.value_or(false) && read_only.origin.starts_with("--");
   Access most = none ? Access::kReadOnly : Access::kReadWrite;
-  for (const MountRequest& one : settings.mounts)
-    roots.add(one.origin, one.source, std::min(one.access, most)).is_at_own_path =
-        one.source == one.target;
-  if (settings.workspace) roots.add(settings.workspace.origin, *settings.workspace.value, most);
-  for (const auto& [path, origin] : settings.allow_write) roots.add(origin, path, most);
+  for (const MountRequest& one : settings.mounts) {
+    Root& root = roots.add(one.origin, one.source, std::min(one.access, most));
+    root.is_at_own_path = one.source == one.target;
+    root.inside = one.target;
+  }
+  if (settings.workspace)
+    roots.add(settings.workspace.origin, *settings.workspace.value, most).inside = kWorkspace;
+  for (const auto& [path, origin] : settings.allow_write) {
+    Root& root = roots.add(origin, path, most);
+    root.inside = root.path;
+  }
 }
 
 // A link in the place of a secret would have the gateway send the file that it leads to.
@@ -117,31 +125,16 @@ bool is_guarded(const std::string& path, const FileRules& rules) {
   });
 }
 
-Result<void> add_policy(const std::vector<std::string>& words, const Caller& caller, Roots& roots) {
-  Settings settings;
-  Command command;
-  Result<ExecFlags> flags = read_flags(words, settings, command);
-  if (!flags) return {};  // there will be no session to write anything; the first one is told why
-  for (std::string* file : {&flags->policy_file, &flags->settings_file})
-    if (!file->empty() && !file->starts_with('/')) file->insert(0, "/");
-  roots.add_read("--policy", flags->policy_file);
-  if (!flags->policy_file.empty()) {
-    std::string text = TRY(read_policy_file(flags->policy_file));
-    settings = {};
-    TRY(apply_policy_json(settings, text, flags->policy_file));
-    TRY(read_flags(words, settings, command));
-  } else if (!flags->settings_file.empty()) {
-    settings = TRY(settings_in_small_root(*flags, caller));
-    TRY(read_flags(words, settings, command));
-    roots.add_read("--settings", flags->settings_file,
-                   is_guarded(flags->settings_file, settings.file_rules));
-  }
+void add_policy(const SessionPolicy& policy, Roots& roots) {
+  const Settings& settings = policy.settings;
+  roots.add_read("--policy", policy.flags.policy_file);
+  roots.add_read("--settings", policy.flags.settings_file,
+                 is_guarded(policy.flags.settings_file, settings.file_rules));
   if (settings.file_rules.host_view)
     add_host_view(settings.file_rules, roots);
   else
     add_mounts(settings, roots);
   add_network(settings, roots);
-  return {};
 }
 
 // What is not there yet is told by its name.
@@ -192,16 +185,36 @@ Result<void> check(const Root& root, const std::vector<Written>& written) {
   return {};
 }
 
+// What can't be found makes no cell.
+Result<void> check_hidden(const std::vector<Root>& roots, const Settings& settings,
+                          HiddenBy which) {
+  std::vector<ShownPlace> shown;
+  for (const Root& one : roots) {
+    if (one.inside.empty()) continue;
+    Result<WrittenFolder> found = find(one);
+    if (found) shown.push_back({one.said, std::move(*found), one.inside});
+  }
+  return check_hidden_parts(settings, shown, which);
+}
+
 }  // namespace
+
+Result<void> check_shown_parts(const Settings& settings, const Caller& caller) {
+  Roots roots(caller);
+  add_mounts(settings, roots);
+  return check_hidden(roots.take(), settings, HiddenBy::kNameInside);
+}
 
 Result<std::vector<std::string>> check_roots(const SessionRoots& offered, const Caller& caller) {
   Caller as_exec = caller;
-  as_exec.cwd = "/";
+  as_exec.cwd = "/";  // where each cell's exec is started
   Roots roots(as_exec);
   for (const std::string& one : offered.workspaces)
-    roots.add("--workspace", one, Access::kReadWrite);
-  TRY(add_policy(offered.words, as_exec, roots));
+    roots.add("--workspace", one, Access::kReadWrite).inside = kWorkspace;
+  std::optional<SessionPolicy> policy = TRY(read_session_policy(offered.words, as_exec));
+  if (policy) add_policy(*policy, roots);
   std::vector<Root> all = roots.take();
+  if (policy) TRY(check_hidden(all, policy->settings, HiddenBy::kAny));
   std::vector<Written> written;
   std::vector<std::string> paths;
   for (const Root& one : all)

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "policy/caller.h"
+#include "policy/settings.h"
 
 namespace caisson {
 
@@ -17,8 +18,12 @@ struct SessionRoots {
   std::vector<std::string> workspaces;  // that a session may have; absolute
 };
 
-// The real paths of all that sessions may write; an error that names two that don't go together.
+// The real paths of all that sessions may write; an error that names two that don't go together,
+// as what a rule hides and a folder that would show it at another path (hidden_parts.h).
 // `caller`: who starts the server.
 Result<std::vector<std::string>> check_roots(const SessionRoots&, const Caller& caller);
+
+// Of one cell with srt's settings: that its folders show nothing that a rule hides in them.
+Result<void> check_shown_parts(const Settings&, const Caller& caller);
 
 }  // namespace caisson

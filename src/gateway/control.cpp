@@ -80,6 +80,8 @@ std::string usage_json(const Core& core) {
   usage["up"] = core.traffic.up();
   usage["down"] = core.traffic.down();
   usage["denied"] = core.denials.total();
+  usage["untold"] = core.denials.untold();
+  usage["lost_count"] = core.denials.lost_count() ? 1u : 0u;
   return boost::json::serialize(usage);
 }
 

@@ -44,13 +44,10 @@ bool Denials::tell(const ToldDenial& denial) {
   ++total_;
   std::string key = fmt::format("{}\n{}\n{}\n{}", denial.protocol, denial.port,
                                 denial.host.substr(0, kMaxText), denial.verdict.rule);
-  auto found = seen_.find(key);
-  if (found != seen_.end()) {
-    ++found->second.count;
-    return false;
-  }
-  if (seen_.size() >= kMaxDistinct) return false;
-  seen_.emplace(std::move(key), Entry{denial, 1});
+  std::string kind = fmt::format("{} {}", denial.protocol, denial.verdict.rule);
+  auto [place, entry] = room_.offer(kind, key, Entry{denial});
+  if (place == Room::Place::kSeen && entry) ++entry->count;
+  if (place != Room::Place::kFirst) return false;
   boost::json::object object = object_of(denial);
   object["protocol"] = denial.protocol;
   send_(boost::json::serialize(object));
@@ -58,13 +55,13 @@ bool Denials::tell(const ToldDenial& denial) {
 }
 
 void Denials::tell_counts() {
-  for (const auto& [key, entry] : seen_) {
-    if (entry.count < 2) continue;
+  room_.for_each([this](const Entry& entry, Room::Place place) {
+    if (entry.count < 2 && place == Room::Place::kFirst) return;
     boost::json::object object = object_of(entry.denial);
     object["protocol"] = entry.denial.protocol;
     object["count"] = entry.count;
     send_(boost::json::serialize(object));
-  }
+  });
 }
 
 }  // namespace caisson

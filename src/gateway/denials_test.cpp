@@ -22,13 +22,30 @@ TEST(Denials, AreToldOnceAndCountedAtTheEnd) {
   EXPECT_EQ(denials.total(), 4u);
 }
 
-TEST(Denials, ACellThatMakesUpNamesIsBounded) {
-  size_t told = 0;
-  Denials denials([&](const std::string&) { ++told; });
-  for (size_t i = 0; i < 2 * Denials::kMaxDistinct; ++i)
-    denials.tell(denial_of("n" + std::to_string(i)));
-  EXPECT_EQ(told, Denials::kMaxDistinct);
-  EXPECT_EQ(denials.total(), 2 * Denials::kMaxDistinct);
+TEST(Denials, ACellThatMakesUpNamesIsBoundedAndHidesNothingBehindThem) {
+  std::vector<std::string> told;
+  Denials denials([&](const std::string& json) { told.push_back(json); });
+  auto was_told = [&](std::string_view text) {
+    return std::ranges::count_if(
+        told, [&](const std::string& json) { return json.find(text) != std::string::npos; });
+  };
+  constexpr size_t kMany = 2000, kFirst = Denials::kRoom.shared + Denials::kRoom.first;
+  for (int round = 0; round < 2; ++round)
+    for (size_t i = 0; i < kMany; ++i) denials.tell(denial_of("n" + std::to_string(i) + ".test"));
+  denials.tell(denial_of("evil.test"));
+  EXPECT_EQ(told.size(), kFirst);
+  ToldDenial other = denial_of("other.test");
+  other.protocol = "http";
+  EXPECT_TRUE(denials.tell(other));
+  EXPECT_EQ(was_told("other.test"), 1);
+  EXPECT_EQ(was_told("evil.test"), 0);
+  told.clear();
+  denials.tell_counts();
+  EXPECT_EQ(was_told("evil.test"), 1);
+  EXPECT_EQ(told.size(), kFirst + Denials::kRoom.last);
+  EXPECT_EQ(denials.untold(), kMany + 1 - kFirst - Denials::kRoom.last);
+  EXPECT_FALSE(denials.lost_count());
+  EXPECT_EQ(denials.total(), 2 * kMany + 2);
 }
 
 TEST(Denials, TextOfACellIsMadePrintable) {

@@ -20,7 +20,7 @@ constexpr uint32_t kUpWindow = 256 * 1024, kDownWindow = 1024 * 1024;
 
 constexpr std::string_view kNoAnswer = "{\"error\":\"the host ended without an answer\"}";
 constexpr std::string_view kCantRead =
-    "{\"error\":\"the host's answer is compressed, so secrets in it can't be masked\"}";
+    "the host's answer is compressed, so secrets in it can't be masked";
 
 // One request and its answer.
 struct Exchange2 {
@@ -114,6 +114,7 @@ class Http2Relay final : public Http2Link::Listener {
   void take_answer(int32_t upstream_id, Http2Message message);
   bool mask(Exchange2& exchange, HttpHead& answer);
   void refuse(int32_t id, const Verdict& verdict, unsigned status = 403);
+  void withhold(int32_t id, Exchange2& exchange, std::string_view why);
   void answer(int32_t id, unsigned status, std::string_view json);
   void data_up(int32_t id, std::string_view bytes);
   void data_down(int32_t upstream_id, std::string_view bytes);
@@ -207,6 +208,10 @@ bool Http2Relay::rewrite(Exchange2& exchange, HttpRequest& request, Verdict& ver
     head.remove("Accept-Encoding");
     head.remove("grpc-accept-encoding");
     head.fields.push_back({"accept-encoding", "identity"});
+    if (copies_part(head)) {
+      verdict = {false, "secret", std::string(kCopiedPartCantBeMasked), "copy it whole"};
+      return false;
+    }
     ask_for_whole(head);
   }
   exchange.substitution.emplace(*core_.secrets, scheme_, where_.host, where_.port);
@@ -250,25 +255,28 @@ bool Http2Relay::mask(Exchange2& exchange, HttpHead& answer) {
   bool length_told = answer.find("content-length") != nullptr;
   exchange.mask.emplace(*core_.secrets,
                         length_told ? ResponseMask::Length::kKept : ResponseMask::Length::kFree);
-  for (HttpField& field : answer.fields) {
+  for (const HttpField& field : answer.fields)
     if (same_text(field.name, "content-encoding"))
       encodings += (encodings.empty() ? "" : ",") + field.value;
-    exchange.mask->header(field.value);
-  }
+  exchange.mask->fields(answer.fields);
   return ResponseMask::can_read(encodings);
+}
+
+// An answer that might tell a secret; `why` has no quotes.
+void Http2Relay::withhold(int32_t id, Exchange2& exchange, std::string_view why) {
+  upstream_.reset(exchange.upstream_id, NGHTTP2_CANCEL);
+  exchange.answered = exchange.finished = true;
+  answer(id, 502, fmt::format("{{\"error\":\"{}\"}}", why));
 }
 
 void Http2Relay::take_answer(int32_t upstream_id, Http2Message message) {
   int32_t id = client_id(upstream_id);
   Exchange2* exchange = find(id);
   if (!exchange || exchange->answered) return;
+  if (exchange->masks && is_part(message.head)) return withhold(id, *exchange, kPartCantBeMasked);
   message.head.remove("Proxy-Authenticate");
   strip_fields(message.head, core_.config.strip_response_headers);
-  if (!mask(*exchange, message.head)) {
-    upstream_.reset(upstream_id, NGHTTP2_CANCEL);
-    exchange->answered = exchange->finished = true;
-    return answer(id, 502, kCantRead);
-  }
+  if (!mask(*exchange, message.head)) return withhold(id, *exchange, kCantRead);
   if (message.head.status < 200) return client_.inform(id, message.head);
   exchange->answered = true;
   exchange->finished = message.ends;
@@ -326,7 +334,7 @@ void Http2Relay::on_trailers(Http2Link& link, int32_t id, HttpHead trailers) {
       std::string rest;
       exchange->mask->finish_body(rest);
       client_.send(down, rest);
-      for (HttpField& field : trailers.fields) exchange->mask->header(field.value);
+      exchange->mask->fields(trailers.fields);
     }
     return client_.finish(down, &trailers);
   }

@@ -110,6 +110,26 @@ class Http2RelayTest : public ::testing::Test {
     return arrived;
   }
 
+  static Secret key() {
+    Secret secret{.name = "KEY", .value = "the-real-value-0123", .hosts = {"a.test"}};
+    secret.placeholder = "caisson_KEY_00112233445566778899aabbccddeeff";
+    return secret;
+  }
+
+  // What the client has of an answer of that head.
+  TestSide::Seen answered_with(HttpHead answer, HttpHead asked = request("GET", "/")) {
+    host_side.when_ended = [&](Http2Link& link, int32_t id) {
+      link.respond(id, answer, Http2Link::Body::kFollows);
+      link.send(id, "body");
+      HttpHead trailers;
+      trailers.fields = {{"x-the-real-value-0123", "1"}, {"grpc-status", "0"}};
+      link.finish(id, &trailers);
+    };
+    int32_t id = client->request(asked, "https", "a.test", Http2Link::Body::kNone);
+    run();
+    return client_side.seen[id];
+  }
+
   HostPort where{Host{"a.test", std::nullopt}, 443};
   std::unique_ptr<Core> core;
   std::unique_ptr<PlainStream> client_stream, inner_client, inner_host, host_stream;
@@ -222,6 +242,57 @@ TEST_F(Http2RelayTest, AHostOfSecretsIsAskedForTheWhole) {
 TEST_F(Http2RelayTest, AnotherHostIsAskedForThePart) {
   start({.allow = {"a.test"}});
   EXPECT_TRUE(range_arrives());
+}
+
+TEST_F(Http2RelayTest, ANameThatTellsAValueIsDroppedAlsoOfTrailers) {
+  start({.allow = {"a.test"}}, {key()});
+  HttpHead answer = ok();
+  answer.fields = {{"x-the-real-value-0123", "1"}, {"x-plain", "2"}};
+  TestSide::Seen seen = answered_with(answer);
+  EXPECT_EQ(seen.head.find("x-the-real-value-0123"), nullptr);
+  EXPECT_NE(seen.head.find("x-plain"), nullptr);
+  EXPECT_EQ(seen.body, "body");
+  EXPECT_EQ(seen.trailers.find("x-the-real-value-0123"), nullptr);
+  EXPECT_NE(seen.trailers.find("grpc-status"), nullptr);
+}
+
+TEST_F(Http2RelayTest, APartOfAHostOfSecretsIsRefused) {
+  start({.allow = {"a.test"}}, {key()});
+  HttpHead by_status = ok(), by_field = ok();
+  by_status.status = 206;
+  by_field.fields = {{"content-range", "bytes 0-3/9"}};
+  for (const HttpHead& answer : {by_status, by_field}) {
+    TestSide::Seen seen = answered_with(answer);
+    EXPECT_EQ(seen.head.status, 502u);
+    EXPECT_NE(seen.body.find("is a part"), std::string::npos) << seen.body;
+  }
+}
+
+TEST_F(Http2RelayTest, APageOfAListIsNoPart) {
+  start({.allow = {"a.test"}}, {key()});
+  HttpHead answer = ok();
+  for (unsigned status : {200u, 206u}) {
+    answer.status = status;
+    for (const char* range : {"0-24/3573458", "items 0-9/50", "id a..b; max=200"}) {
+      answer.fields = {{"content-range", range}};
+      EXPECT_EQ(answered_with(answer).body, "body") << range;
+    }
+  }
+}
+
+TEST_F(Http2RelayTest, APartOfAnotherHostPasses) {
+  start({.allow = {"a.test"}});
+  HttpHead answer = ok();
+  answer.status = 206;
+  EXPECT_EQ(answered_with(answer).body, "body");
+}
+
+TEST_F(Http2RelayTest, ACopyOfAPartIsRefusedAtAHostOfSecrets) {
+  start({.allow = {"a.test"}}, {key()});
+  HttpHead asked = request("PUT", "/");
+  asked.fields = {{"x-amz-copy-source-range", "bytes=0-1"}};
+  EXPECT_EQ(answered_with(ok(), asked).head.status, 403u);
+  EXPECT_TRUE(host_side.seen.empty());
 }
 
 TEST_F(Http2RelayTest, AHostThatEndsInTheMiddleIsToldAsSuch) {

@@ -45,6 +45,18 @@ bool HttpExchange::may_ask_for_parts() const {
   return true;
 }
 
+bool HttpExchange::ask_for_whole_or_refuse(HttpHead& head) {
+  bool signed_anew = resign_ && !resign_->passes_on();
+  if (signed_anew && asks_for_part(head))
+    refusal = Verdict{false, "secret", "a part of an answer can't be searched for a secret",
+                      "load it whole"};
+  else if (copies_part(head))
+    refusal = Verdict{false, "secret", std::string(kCopiedPartCantBeMasked), "copy it whole"};
+  else
+    ask_for_whole(head);
+  return !refusal;
+}
+
 // Headers of one connection go, placeholders become values. False: refused.
 bool HttpExchange::rewrite_request() {
   HttpHead& head = request_.head;
@@ -61,15 +73,9 @@ bool HttpExchange::rewrite_request() {
     head.remove("Accept-Encoding");
     head.remove("Sec-WebSocket-Extensions");  // compression, which a mask can't read
     head.fields.push_back({"Accept-Encoding", "identity"});
-    if (!may_ask_for_parts()) {
-      if (resign_ && !resign_->passes_on() && head.find("Range")) {
-        refusal = Verdict{false, "secret", "a part of an answer can't be searched for a secret",
-                          "load it whole"};
-        return false;
-      }
-      ask_for_whole(head);
-    }
     masks_ = true;
+    parts_ = may_ask_for_parts();
+    if (!parts_ && !ask_for_whole_or_refuse(head)) return false;
   }
   substitution_.emplace(*core_.secrets, request_.scheme, host, port);
   filter_.emplace(*substitution_);
@@ -300,17 +306,18 @@ bool HttpExchange::mask_head(HttpHead& answer) {
   if (!masks_) return true;
   ResponseMask mask(*core_.secrets, ResponseMask::Length::kFree);
   std::string encodings;
-  for (HttpField& field : answer.fields) {
+  for (const HttpField& field : answer.fields)
     if (same_text(field.name, "Content-Encoding"))
       encodings += (encodings.empty() ? "" : ",") + field.value;
-    mask.header(field.value);
-  }
+  mask.fields(answer.fields);
   mask.header(answer.reason);
   return ResponseMask::can_read(encodings);
 }
 
 Task<ExchangeEnd> HttpExchange::pass_answer(HttpHead answer) {
   const std::string& method = request_.head.method;
+  if (masks_ && !parts_ && is_part(answer))
+    co_return co_await failed(std::string(kPartCantBeMasked));
   BodyFrame body = response_body(answer, method);
   bool host_keeps_alive = keeps_alive(answer) && body.framing != Framing::kUntilEnd;
   std::optional<std::string> told_length;

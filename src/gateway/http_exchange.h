@@ -40,6 +40,7 @@ class HttpExchange {
  private:
   bool rewrite_request();
   bool may_ask_for_parts() const;
+  bool ask_for_whole_or_refuse(HttpHead& head);
   bool pass_placeholders(HttpHead& head);
   Task<std::optional<ExchangeEnd>> gather_request();
   Task<std::optional<ExchangeEnd>> gather_to_sign();
@@ -76,6 +77,7 @@ class HttpExchange {
   std::optional<SubstitutionFilter> filter_;
   std::string gathered_;
   bool masks_ = false;  // the host may have a secret: its answers are looked through
+  bool parts_ = true;   // and may come in parts
 
   Event body_done_;
   bool body_running_ = false;

@@ -87,5 +87,17 @@ TEST(HttpHead, FindsItsEndAcrossPieces) {
   EXPECT_EQ(find_head_end(bytes, bytes.size() - 5), bytes.size() - 4);
 }
 
+// What a host's head says may tell a secret, and the reason goes to the cell.
+TEST(HttpHead, NoReasonRepeatsTheHead) {
+  for (std::string_view head :
+       {"HTTP/1.1 200 OK\r\nX-Told: \1\r\n\r\n", "HTTP/1.1 200 OK\r\nTold\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTold (: 1\r\n\r\n", "HTTP/1.1 20x Told\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: Told\r\n\r\n"}) {
+    Result<HttpHead> parsed = parse_response_head(head);
+    ASSERT_FALSE(parsed.ok()) << head;
+    EXPECT_EQ(parsed.error().what.find("Told"), std::string::npos) << parsed.error().what;
+  }
+}
+
 }  // namespace
 }  // namespace caisson

@@ -79,7 +79,7 @@ TEST(HttpRewrite, WhatConcernsOneConnectionIsDropped) {
 TEST(HttpRewrite, WhoAsksForTheWholeAsksForNoPart) {
   auto head = parse_request_head(
       "GET / HTTP/1.1\r\nHost: a\r\nrange: bytes=0-1\r\nIf-Range: x\r\nRequest_Range: bytes=0-1\r\n"
-      "Range: bytes=2-3\r\nX-Range: 1\r\n\r\n");
+      "Range: bytes=2-3\r\nx-ms-range: bytes=0-1\r\nA-IM: range\r\nX-Range: 1\r\n\r\n");
   ASSERT_TRUE(head.ok());
   ask_for_whole(*head);
   EXPECT_EQ(request_text(*head, "a.test", {}, false),

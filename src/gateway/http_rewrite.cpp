@@ -53,26 +53,57 @@ void strip_hop_by_hop(HttpHead& head) {
   });
 }
 
-static void strip_named(HttpHead& head, const std::vector<std::string>& names) {
+static bool is_named(const HttpField& field, const std::vector<std::string>& names) {
   auto folded = [](char c) {
     if (c == '_' || c == '.') return '-';
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   };
-  std::erase_if(head.fields, [&](const HttpField& field) {
-    return std::ranges::any_of(names, [&](const std::string& name) {
-      return std::ranges::equal(field.name, name, {}, folded, folded);
-    });
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    return std::ranges::equal(field.name, name, {}, folded, folded);
   });
+}
+
+static bool has_named(const HttpHead& head, const std::vector<std::string>& names) {
+  return std::ranges::any_of(head.fields,
+                             [&](const auto& field) { return is_named(field, names); });
+}
+
+static void strip_named(HttpHead& head, const std::vector<std::string>& names) {
+  std::erase_if(head.fields, [&](const HttpField& field) { return is_named(field, names); });
 }
 
 void strip_fields(HttpHead& head, const std::vector<std::string>& names) {
   if (!names.empty() && control_enabled("gateway-strip")) strip_named(head, names);
 }
 
+// Request-Range is an old name that Apache still takes; Azure prefers its own.
+static const std::vector<std::string>& names_of_ranges() {
+  static const std::vector<std::string> names{"Range", "Request-Range", "X-Ms-Range"};
+  return names;
+}
+
+bool asks_for_part(const HttpHead& request) { return has_named(request, names_of_ranges()); }
+
+bool copies_part(const HttpHead& request) {
+  if (!control_enabled("gateway-parts")) return false;
+  return has_named(request, {"X-Amz-Copy-Source-Range", "X-Ms-Source-Range"});
+}
+
 void ask_for_whole(HttpHead& request) {
   if (!control_enabled("gateway-parts")) return;
-  // The last is an old name of the first, which Apache still takes.
-  strip_named(request, {"Range", "If-Range", "Request-Range"});
+  strip_named(request, names_of_ranges());
+  strip_named(request, {"If-Range", "A-IM"});  // the latter: ranges and deltas of RFC 3229
+}
+
+bool is_part(const HttpHead& answer) {
+  if (!control_enabled("gateway-partial-answers")) return false;
+  bool has_range = false;
+  for (const HttpField& field : answer.fields) {
+    if (!same_text(field.name, "Content-Range")) continue;
+    has_range = true;
+    if (same_text(field.value.substr(0, 5), "bytes")) return true;
+  }
+  return answer.status == 206 && !has_range;  // of several parts, each tells its own
 }
 
 bool asks_for_websocket(const HttpHead& request) {

@@ -20,6 +20,19 @@ void strip_fields(HttpHead& head, const std::vector<std::string>& names);
 // A mask looks for a whole value, and a cell that asks for an answer two bytes at a time has it in
 // parts that show none. Every server may answer with the whole instead (RFC 9110, 14.2).
 void ask_for_whole(HttpHead& request);
+bool asks_for_part(const HttpHead& request);
+// Has the host make an object of a part of another (S3, Azure): its answers are whole then, and
+// none of them shows the value. Unlike Range this can't be left out without a wrong copy.
+bool copies_part(const HttpHead& request);
+
+// There are more ways to ask for a part than are known (`?partNumber=` of S3 is one), but one way
+// to answer with it (RFC 9110, 14.4 and 15.3.7). Ranges of something else than bytes are pages of
+// a list (PostgREST, Heroku), which cut no value.
+bool is_part(const HttpHead& answer);
+inline constexpr std::string_view kPartCantBeMasked =
+    "the host's answer is a part, so secrets in it can't be masked; ask for the whole";
+inline constexpr std::string_view kCopiedPartCantBeMasked =
+    "a part of what the host keeps can't be searched for a secret";
 
 // A WebSocket handshake, the one upgrade that passes.
 bool asks_for_websocket(const HttpHead& request);

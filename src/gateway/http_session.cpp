@@ -153,17 +153,15 @@ Task<HttpSession::Next> HttpSession::answer_failure(HttpExchange& exchange,
 
 Task<HttpSession::Next> HttpSession::run_websocket(const HttpExchange& exchange,
                                                    const HttpRequest& request) {
-  std::string up = requests_.take_rest(), down = upstream_.reader().take_rest();
-  if (co_await upstream_.stream().write(up) != 0) co_return Next::kGone;
+  // What came together with the heads is put back: one scan and one mask see all of it, for a value
+  // that begins behind the answer's head may go on in the next read.
+  client_.unread(requests_.take_rest());
+  std::string down = upstream_.reader().take_rest();
+  if (control_enabled("gateway-websocket-start"))
+    upstream_.stream().unread(down);
+  else
+    co_await client_.write(down);
   TunnelLooks looks{.for_placeholders = true, .for_secrets = exchange.masks()};
-  if (looks.for_secrets) {
-    ResponseMask mask(*core_.secrets, ResponseMask::Length::kKept);
-    std::string masked;
-    mask.body(down, masked);
-    mask.finish_body(masked);
-    down = std::move(masked);
-  }
-  if (co_await client_.write(down) != 0) co_return Next::kGone;
   deadline_.none();
   co_await tunnel_or_reset(core_, client_, upstream_.stream(), request.where, "http", looks);
   co_return client_.socket() ? Next::kClose : Next::kGone;

@@ -1,5 +1,7 @@
 #include "gateway/response_mask.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/control.h"
@@ -29,6 +31,27 @@ void ResponseMask::header(std::string& text) {
   stream.feed(text, out, rewrite);
   stream.finish(out, rewrite);
   text = std::move(out);
+}
+
+void ResponseMask::fields(std::vector<HttpField>& fields) {
+  size_t before = fields.size();
+  std::erase_if(fields, [this](const HttpField& field) { return tells_by_name(field); });
+  masked_ = masked_ || fields.size() < before;
+  for (HttpField& field : fields) header(field.value);
+}
+
+// Services make names of what they are sent (httpbin's /response-headers). A value with a colon in
+// it that such a one writes as it is begins in the name and ends in the field's value.
+bool ResponseMask::tells_by_name(const HttpField& field) const {
+  if (!control_enabled("gateway-header-names")) return false;
+  const PatternSet& values = secrets_->folded_values();
+  std::string_view start = std::string_view(field.value).substr(0, values.longest());
+  for (std::string_view colon : {":", ": "}) {
+    std::string line = folded_name(fmt::format("{}{}{}", field.name, colon, start));
+    std::optional<PatternSet::Match> match = values.find(line);
+    if (match && match->position < field.name.size()) return true;
+  }
+  return false;
 }
 
 void ResponseMask::body(std::string_view chunk, std::string& out) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "gateway/http_head.h"
 #include "gateway/placeholder_substitution.h"
 #include "gateway/secret.h"
 #include "gateway/secret_stream.h"
@@ -40,11 +41,15 @@ class ResponseMask {
   static BodyPlan plan(std::optional<uint64_t> content_length);
 
   void header(std::string& text);  // a value, a reason phrase, a trailer: never of kept length
+  // Of a head or its trailers: values are masked, and a field whose name tells a value is dropped,
+  // for no placeholder can stand there (names are folded, and may be any).
+  void fields(std::vector<HttpField>& fields);
   void body(std::string_view chunk, std::string& out);
   void finish_body(std::string& out);
   bool masked() const { return masked_; }  // something was hidden, for the record
 
  private:
+  bool tells_by_name(const HttpField& field) const;
   OnMatch hide(uint32_t pattern, Length length, std::string& out);
 
   const Secrets* secrets_;

@@ -59,6 +59,27 @@ TEST_F(ResponseMaskTest, TheLastBitsAtTheEndOfBase64AreHiddenToo) {
   }
 }
 
+TEST_F(ResponseMaskTest, AFieldWhoseNameTellsAValueIsDropped) {
+  auto secrets = table({secret("A", "Sk-Key_1.abcDEF", {"api.example.com"}),
+                        secret("B", "user:pass-word", {"b.example"}, '1')});
+  for (const char* name : {"Sk-Key_1.abcDEF", "sk-key_1.abcdef", "X-SK-KEY-1-ABCDEF", "x-User"}) {
+    ResponseMask mask(*secrets, Length::kFree);
+    std::vector<HttpField> fields{{"X-Before", "1"}, {name, "pass-word"}, {"X-User", "pass"}};
+    mask.fields(fields);
+    ASSERT_EQ(fields.size(), 2u) << name;
+    EXPECT_EQ(fields[1].value, "pass");
+    EXPECT_TRUE(mask.masked());
+  }
+}
+
+TEST_F(ResponseMaskTest, AFieldWhoseValueTellsOneKeepsItsName) {
+  ResponseMask mask(*secrets_, Length::kFree);
+  std::vector<HttpField> fields{{"X-Seen", "Bearer " + kValue}, {"Vary", "Accept"}};
+  mask.fields(fields);
+  ASSERT_EQ(fields.size(), 2u);
+  EXPECT_EQ(fields[0].value, "Bearer " + kA);
+}
+
 TEST_F(ResponseMaskTest, SecretsOfOtherHostsAreHiddenToo) {
   EXPECT_EQ(body({"value-of-b"}), placeholder("B", '1'));
 }

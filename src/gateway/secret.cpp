@@ -60,24 +60,37 @@ Result<void> check_together(const std::vector<Secret>& secrets) {
 
 }  // namespace
 
+std::string folded_name(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    if (c == '_' || c == '.') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return out;
+}
+
 Result<std::unique_ptr<Secrets>> Secrets::make(std::vector<Secret> secrets, InClear in_clear) {
   std::unique_ptr<Secrets> made(new Secrets);
   made->in_clear_ = in_clear;
   made->secrets_ = std::move(secrets);
   TRY(check_together(made->secrets_));
-  std::vector<std::string> placeholders, values;
+  std::vector<std::string> placeholders, values, folded;
   for (uint32_t i = 0; i < made->secrets_.size(); ++i) {
     const Secret& secret = made->secrets_[i];
     TRY(check(secret));
     made->hosts_.push_back(TRY(hosts_of(secret)));
     placeholders.push_back(secret.placeholder);
     for (std::string& text : spellings_of(secret.value)) {
+      folded.push_back(folded_name(text));
       values.push_back(std::move(text));
       made->value_owners_.push_back(i);
     }
   }
   made->placeholders_ = PatternSet(std::move(placeholders));
   made->values_ = PatternSet(std::move(values));
+  std::ranges::sort(folded);
+  folded.erase(std::unique(folded.begin(), folded.end()), folded.end());
+  made->folded_values_ = PatternSet(std::move(folded));
   return made;
 }
 

@@ -37,6 +37,10 @@ struct AwsKeys {
   std::string id;
 };
 
+// A header's name as every server may rewrite it: in lower case (HTTP/2 bids so), and with - _ .
+// alike (CGI and what came after it).
+std::string folded_name(std::string_view name);
+
 // Immutable and complete: which placeholders and values there are, and who may have them. Every
 // Substitution, PlaceholderScan and ResponseMask refers to it, so it must outlive them; it doesn't
 // move, and one gateway has one.
@@ -67,6 +71,8 @@ class Secrets {
   // Every spelling of every value; pattern i belongs to the secret value_owner(i).
   const PatternSet& values() const { return values_; }
   uint32_t value_owner(uint32_t pattern) const { return value_owners_[pattern]; }
+  // The same as they come back in a header's name: each folded by folded_name().
+  const PatternSet& folded_values() const { return folded_values_; }
 
  private:
   Secrets() = default;
@@ -74,7 +80,7 @@ class Secrets {
   std::vector<Secret> secrets_;
   std::vector<std::vector<HostPattern>> hosts_;  // of each secret
   InClear in_clear_ = InClear::kNever;
-  PatternSet placeholders_, values_;
+  PatternSet placeholders_, values_, folded_values_;
   std::vector<uint32_t> value_owners_;
 };
 

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "base/control.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "host/probe.h"
@@ -74,11 +77,21 @@ std::optional<std::string> RealHostFiles::link_target(const std::string& path) c
   return std::string(target, static_cast<size_t>(size));
 }
 
-std::optional<std::string> RealHostFiles::read(const std::string& path, size_t limit) const {
-  // O_NONBLOCK: a FIFO planted in the file's place must not hang us (T13).
-  UniqueFd fd{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+// A device or a pipe that was planted in the file's place does something as soon as it is opened
+// (T13): it is looked at first, and what is opened then is the very file that was looked at.
+static UniqueFd open_regular(const std::string& path, int links, struct stat& info) {
+  int looking = control_enabled("regular-files") ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  UniqueFd found{::open(path.c_str(), looking | O_CLOEXEC | links)};
+  if (!found || ::fstat(found.get(), &info) != 0 || !S_ISREG(info.st_mode)) return UniqueFd();
+  std::string again = fmt::format("/proc/self/fd/{}", found.get());
+  // O_NONBLOCK: a lease on it would have us wait (fcntl(2)).
+  return UniqueFd{::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+}
+
+static std::optional<std::string> read_regular(const std::string& path, int links, size_t limit) {
   struct stat info;
-  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  UniqueFd fd = open_regular(path, links, info);
+  if (!fd) return std::nullopt;
   // As much as it claims to hold and one more, so that the usual file takes one read and no
   // growing; what /proc claims is 0, and some of its files answer the first read only.
   size_t expected = std::max<size_t>(static_cast<size_t>(info.st_size) + 1, 4096);
@@ -93,6 +106,14 @@ std::optional<std::string> RealHostFiles::read(const std::string& path, size_t l
   }
   content.resize(size);
   return content;
+}
+
+std::optional<std::string> RealHostFiles::read(const std::string& path, size_t limit) const {
+  return read_regular(path, 0, limit);
+}
+
+std::optional<std::string> RealHostFiles::read_plain(const std::string& path, size_t limit) const {
+  return read_regular(path, O_NOFOLLOW, limit);
 }
 
 bool RealHostFiles::make_directory(const std::string& path) const {
@@ -118,6 +139,11 @@ std::optional<std::string> PretendingHostFiles::link_target(const std::string& p
 
 std::optional<std::string> PretendingHostFiles::read(const std::string& path, size_t limit) const {
   return real_.read(path, limit);
+}
+
+std::optional<std::string> PretendingHostFiles::read_plain(const std::string& path,
+                                                           size_t limit) const {
+  return real_.read_plain(path, limit);
 }
 
 bool PretendingHostFiles::make_directory(const std::string& path) const {

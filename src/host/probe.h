@@ -30,6 +30,7 @@ class RealHostFiles final : public HostFiles {
   Name name_at(const std::string& path) const override;
   std::optional<std::string> link_target(const std::string& path) const override;
   std::optional<std::string> read(const std::string& path, size_t limit) const override;
+  std::optional<std::string> read_plain(const std::string& path, size_t limit) const override;
   bool make_directory(const std::string& path) const override;
 };
 
@@ -41,6 +42,7 @@ class PretendingHostFiles final : public HostFiles {
   std::optional<std::string> canonical(const std::string& path) const override;
   std::optional<std::string> link_target(const std::string& path) const override;
   std::optional<std::string> read(const std::string& path, size_t limit) const override;
+  std::optional<std::string> read_plain(const std::string& path, size_t limit) const override;
   bool make_directory(const std::string& path) const override;
 
  private:

@@ -16,7 +16,6 @@ namespace caisson {
 
 namespace {
 
-constexpr size_t kMostDenials = 100, kMostRemembered = 4096;
 constexpr int kMostAtOnce = 256;  // then others have their turn
 
 // The warden is inside the cell: what it sends is checked like anything else from there.
@@ -70,6 +69,7 @@ void FileDenials::drain() {
   take_opened();
   while (take_one()) {
   }
+  list_.add_to(outcome_);
 }
 
 // Watches are numbered from 1 in the order in which they were made (inotify(7)).
@@ -107,13 +107,7 @@ bool FileDenials::take_one() {
 }
 
 void FileDenials::add(Denial denial) {
-  std::string key = denial.rule + '\0' + denial.resource;
-  if (told_.size() < kMostRemembered && !told_.insert(std::move(key)).second) return;
-  if (heard_) heard_(denial);
-  if (outcome_.denials.size() < kMostDenials)
-    outcome_.denials.push_back(std::move(denial));
-  else
-    ++outcome_.denials_cut;
+  if (list_.add(denial, denial.rule) && heard_) heard_(denial);
 }
 
 }  // namespace caisson

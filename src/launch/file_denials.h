@@ -4,12 +4,11 @@
 #include <poll.h>
 
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "launch/outcome.h"
+#include "launch/denial_list.h"
 #include "plan/plan.h"
 
 namespace caisson {
@@ -25,7 +24,8 @@ class FileDenials {
   // Of the covers, in the plan's order. Its last close waits until the kernel has put its marks
   // away: a tick and a grace period.
   void watch(UniqueFd watch) { watch_ = std::move(watch); }
-  void drain();  // what is left when the cell has ended
+  // Once, when the cell has ended: takes what is left, and tells the outcome.
+  void drain();
 
  private:
   bool take_one();
@@ -35,7 +35,7 @@ class FileDenials {
   UniqueFd socket_, watch_;
   const WardenPlan* rules_;
   const std::function<void(const Denial&)>& heard_;
-  std::set<std::string> told_;  // each once
+  DenialList list_;
 };
 
 }  // namespace caisson

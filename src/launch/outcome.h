@@ -13,6 +13,7 @@ const char* status_name(Status status);
 // Something the program asked for and did not get.
 struct Denial {
   std::string rule, resource, how_to_allow;
+  uint64_t count = 1;  // how often, where that is known
 };
 
 struct Usage {
@@ -40,7 +41,8 @@ struct Outcome {
   Usage usage;
   bool unsteered = false;  // the kernel has no nftables: only the proxies lead to the gateway
   std::vector<Denial> denials;
-  uint64_t denials_cut = 0;  // beyond the first hundred
+  uint64_t denials_cut = 0;         // different ones that are not in the list
+  bool denials_lost_count = false;  // there were more of them than could be counted
   std::string captured_stdout, captured_stderr;
   std::vector<Phase> phases;
 };

@@ -26,9 +26,10 @@ constexpr uint64_t kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadFolder = 1 << 3
 constexpr uint64_t kRemoveFolder = 1 << 4, kRemoveFile = 1 << 5, kMakeFolder = 1 << 7;
 constexpr uint64_t kMakeFile = 1 << 8, kTruncate = 1 << 14;
 // No link, no device, no socket and no move from folder to folder: what lies here is read by name
-// again, by the next server.
-constexpr uint64_t kOwnFiles = kWriteFile | kReadFile | kReadFolder | kRemoveFolder | kRemoveFile |
-                               kMakeFolder | kMakeFile | kTruncate;
+// again, by the next server. And no list of names: who may read a folder has a descriptor of it,
+// which it could hand to a cell, and from there `..` leads to all that Landlock does not judge.
+constexpr uint64_t kOwnFiles =
+    kWriteFile | kReadFile | kRemoveFolder | kRemoveFile | kMakeFolder | kMakeFile | kTruncate;
 constexpr uint64_t kKnown[] = {0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff};
 
 long landlock_abi() {
@@ -58,7 +59,8 @@ Result<bool> shut_files(const std::vector<std::string>& folders) {
   long made = sys_call(kernel::kLandlockCreateRuleset, &rules, size, 0L);
   if (made < 0) return Error::from_errno("make a Landlock ruleset", static_cast<int>(-made));
   UniqueFd ruleset{static_cast<int>(made)};
-  for (const std::string& one : folders) TRY(allow(ruleset.get(), one, kOwnFiles & handled));
+  uint64_t own = kOwnFiles | (control_enabled("mcp-own-listing") ? 0 : kReadFolder);
+  for (const std::string& one : folders) TRY(allow(ruleset.get(), one, own & handled));
   long shut = sys_call(kernel::kLandlockRestrictSelf, long{ruleset.get()}, 0L);
   if (shut < 0) return Error::from_errno("enter a Landlock domain", static_cast<int>(-shut));
   return true;

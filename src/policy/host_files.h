@@ -35,6 +35,10 @@ class HostFiles {
   virtual std::optional<std::string> link_target(const std::string& path) const = 0;
   // At most `limit` bytes of a regular file.
   virtual std::optional<std::string> read(const std::string& path, size_t limit) const = 0;
+  // The same of a name that is no link.
+  virtual std::optional<std::string> read_plain(const std::string& path, size_t limit) const {
+    return name_at(path) == Name::kPlain ? read(path, limit) : std::nullopt;
+  }
   // Makes one directory (0700). Used for SANDBOX_WORK_DIR only.
   virtual bool make_directory(const std::string& path) const = 0;
 };

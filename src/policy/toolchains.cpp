@@ -188,7 +188,9 @@ void Finder::take(const Found& found, const std::string& path, bool is_end, int 
 
 // A virtualenv borrows the standard library of the interpreter that "home = …" names.
 void Finder::follow_base_interpreter(const std::string& venv, int depth) {
-  std::optional<std::string> config = scene_.files.read(join_path(venv, "pyvenv.cfg"), kMaxConfig);
+  // A link may lead to what only its reader can open. Inside it would lead nowhere, either.
+  std::optional<std::string> config =
+      scene_.files.read_plain(join_path(venv, "pyvenv.cfg"), kMaxConfig);
   if (!config) return;
   for (std::string_view line : split(*config, '\n')) {
     size_t equals = line.find('=');

@@ -84,6 +84,9 @@ class LocalMaker final : public CellMaker {
   Task<Result<void>> keep_and_tell(std::string room, std::string session, bool is_branch) override;
   Task<Result<bool>> take_up_workspace(std::string room, std::string session) override;
 
+  // All loads that are under way (load_budget.h).
+  void bound_loads(uint64_t most_bytes);
+
   // Once, when there is one (ForksClaim).
   UniqueFd take_claim_lock() { return claim_ ? claim_->hand_over() : UniqueFd(); }
 
@@ -101,6 +104,7 @@ class LocalMaker final : public CellMaker {
     UniqueFd fd;
   };
   void sweep();
+  void hide_secrets(const SessionSpec&);
   Result<void> prepare_own(const SessionSpec&, CellStart&);
   Result<void> prepare_zygote(const SessionSpec&, CellStart&);
   Result<UniqueFd> new_layers(const std::string& session);
@@ -118,6 +122,7 @@ class LocalMaker final : public CellMaker {
   std::optional<ForksClaim> claim_;
   std::map<std::string, std::shared_ptr<ZygoteDoor>> doors_;  // to zygotes, by key
   WritableFolders written_;
+  std::shared_ptr<LoadBudget> load_budget_;
 };
 
 // Where things are in a state folder.

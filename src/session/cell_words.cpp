@@ -102,4 +102,24 @@ std::vector<std::string> cell_command(const SessionSpec& spec,
   return words;
 }
 
+std::vector<std::string> files_of_secrets(const std::vector<std::string>& policy_words) {
+  constexpr std::string_view kFlag = "--secret", kFile = "=file:";
+  std::vector<std::string> files;
+  for (size_t i = 0; i < policy_words.size(); ++i) {
+    std::string_view text = policy_words[i];  // NAME=file:PATH@hosts
+    if (text.starts_with("--secret="))
+      text.remove_prefix(kFlag.size() + 1);
+    else if (i == 0 || policy_words[i - 1] != kFlag)
+      continue;
+    size_t equals = text.find('='), at = text.rfind('@');
+    if (equals == text.npos || at == text.npos || !text.substr(equals).starts_with(kFile)) continue;
+    size_t begin = equals + kFile.size();
+    if (at <= begin) continue;
+    std::string_view path = text.substr(begin, at - begin);
+    bool is_whole = path.starts_with('/') || path.starts_with("~/");
+    files.push_back(fmt::format("{}{}", is_whole ? "" : "/", path));
+  }
+  return files;
+}
+
 }  // namespace caisson::session

@@ -28,4 +28,8 @@ std::vector<std::string> private_words(const SessionSpec&);
 std::vector<std::string> cell_command(const SessionSpec&,
                                       const std::vector<std::string>& kernel_words);
 
+// The files of --secret among words of a policy, as the cell's exec finds them: such a file never
+// enters a cell, and is not loaded into one.
+std::vector<std::string> files_of_secrets(const std::vector<std::string>& policy_words);
+
 }  // namespace caisson::session

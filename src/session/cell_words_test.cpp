@@ -54,5 +54,16 @@ TEST(CellWords, NothingOfTheSpecBecomesAnOptionOfItsOwn) {
   EXPECT_FALSE(check_spec(spec).ok());
 }
 
+TEST(CellWords, FilesOfSecrets) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(
+      files_of_secrets({"--secret", "A=file:/k@x@h.example", "--secret=B=file:~/l@h", "--tty"}),
+      (Words{"/k@x", "~/l"}));
+  EXPECT_EQ(files_of_secrets({"--secret", "A=file:k@h"}), Words{"/k"});
+  EXPECT_EQ(files_of_secrets({"--secret", "A=env:K@h", "--secret=no", "--secret", "A=file:@h",
+                              "A=file:/k@h", "--secret"}),
+            Words{});
+}
+
 }  // namespace
 }  // namespace caisson::session

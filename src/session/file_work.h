@@ -4,6 +4,8 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
+#include "loop/task.h"
 
 namespace caisson::session {
 
@@ -23,7 +25,18 @@ struct FileAnswer {
 
 constexpr size_t kMostFileBytes = 64 << 20;
 
-// By whoever knows how; the launcher has judged the folder.
-using FileWork = Result<FileAnswer> (*)(const FileOrder&);
+// The same, as it is done for the server: bytes are memory, and are copied a piece at a time.
+struct FileJob {
+  FileDeed deed{};
+  std::string folder, path;
+  UniqueFd bytes;  // to write; sealed
+};
+struct FileDone {
+  bool is_listing = false;
+  UniqueFd bytes;  // sealed
+};
+
+// By whoever knows how, in slices; the launcher has judged the folder, and what the bytes are.
+using FileWork = Task<Result<FileDone>> (*)(Loop&, FileJob);
 
 }  // namespace caisson::session

@@ -104,10 +104,21 @@ Result<std::optional<Frame>> FrameReader::next() {
   return std::optional<Frame>{std::move(frame)};
 }
 
-Result<UniqueFd> sealed_memfd(const char* name, std::string_view bytes) {
+Result<UniqueFd> unsealed_memfd(const char* name) {
   UniqueFd fd{::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+  if (!fd) return Error::system("make a memfd");
+  return fd;
+}
+
+Result<void> seal(int memfd) {
+  if (::fcntl(memfd, F_ADD_SEALS, kSeals) != 0) return Error::system("seal a memfd");
+  return {};
+}
+
+Result<UniqueFd> sealed_memfd(const char* name, std::string_view bytes) {
+  UniqueFd fd = TRY(unsealed_memfd(name));
   TRY(fill(fd, bytes));
-  if (::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) return Error::system("seal a memfd");
+  TRY(seal(fd.get()));
   return fd;
 }
 

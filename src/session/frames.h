@@ -94,6 +94,9 @@ class FrameReader {
 
 // A memfd with these bytes that nobody can change any more.
 Result<UniqueFd> sealed_memfd(const char* name, std::string_view bytes);
+// The same for bytes that come in pieces: one that can be sealed, and is when it has them all.
+Result<UniqueFd> unsealed_memfd(const char* name);
+Result<void> seal(int memfd);
 // One for a cell to read while a call runs. Its pages are counted as the host's, so that whatever
 // the cell keeps of it has to be empty when the call is over: no seals, and none can be added.
 Result<UniqueFd> lent_memfd(const char* name, std::string_view bytes);

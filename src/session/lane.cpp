@@ -164,7 +164,12 @@ Task<Result<json::object>> Lane::order(FrameType type, json::object body,
 
 Task<Result<CallAnswer>> Lane::call(Call call) {
   auto self = shared_from_this();
+  if (call.turn == LaneTurn::kHeld) co_return co_await call_in_turn(std::move(call));
   Turns::Ticket turn = co_await turns_.take();
+  co_return co_await call_in_turn(std::move(call));
+}
+
+Task<Result<CallAnswer>> Lane::call_in_turn(Call call) {
   if (!alive()) co_return Error::plain("the session has ended: " + why_ended_);
   auto begin = SteadyClock::now();
   ++calls_;

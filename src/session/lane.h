@@ -29,6 +29,8 @@ struct LaneOptions {
   std::function<void()> on_silence;  // no answer in time, or nonsense: the cell has to go
 };
 
+enum class LaneTurn { kToTake, kHeld };  // held: by the caller
+
 struct Call {
   FrameType type;
   std::string body;
@@ -37,6 +39,7 @@ struct Call {
   std::shared_ptr<CallOutput> output;
   std::shared_ptr<Feed> feed;
   uint64_t most_answer = kMostSpilled;  // bytes of it that are read
+  LaneTurn turn = LaneTurn::kToTake;
 };
 
 class Lane final : public ChannelListener, public std::enable_shared_from_this<Lane> {
@@ -57,6 +60,8 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   // Of a fork of a zygote: nothing is sent to it before it has said that it is confined.
   Task<Result<void>> await_confined();
   Task<Result<CallAnswer>> call(Call);
+  // For calls that are made ready at a cost: none of them waits behind another call.
+  Task<Turns::Ticket> take_turn() { return turns_.take(); }
   // What the keeper answers itself, with DONE or REFUSED.
   Task<Result<boost::json::object>> order(FrameType, boost::json::object body,
                                           std::vector<UniqueFd> descriptors = {});
@@ -84,6 +89,7 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
     SteadyClock::time_point begin;
     uint32_t dropped = 0;
   };
+  Task<Result<CallAnswer>> call_in_turn(Call);
   Task<Result<Frame>> ask(FrameType, std::string head, std::string body,
                           std::vector<UniqueFd> descriptors, SteadyClock::time_point deadline,
                           bool is_call);

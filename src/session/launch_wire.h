@@ -28,6 +28,7 @@ enum class LaunchWord : uint32_t {
   kIsWritten,      // texts: a Python; could a session write to it?
   kFileWork,  // number: a FileDeed; texts: the workspace's path, one below; descriptors: the bytes
   kBye,       // the server ends in order: clear all away
+  kLoadOver,  // of a load's id: its files are a session's by now, or nobody's; their memory is free
   // From it.
   kGone = 64,  // texts: its last words; of what has ended
   kLives,      // the answer to kLookAt

@@ -25,6 +25,7 @@
 #include "session/kernel_mutants.h"
 #include "session/launch_spec.h"
 #include "session/launch_wire.h"
+#include "session/slices.h"
 #include "session/state_claim.h"
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
@@ -35,7 +36,7 @@ namespace {
 
 constexpr int kServerLost = 1;
 constexpr uint64_t kMostLoaded = uint64_t{1} << 45;
-constexpr size_t kMostLoads = 64;
+constexpr size_t kMostLoads = 64, kMostFileWorks = 256;
 constexpr auto kForever = std::chrono::hours(24 * 365);
 
 class Launching {
@@ -48,6 +49,7 @@ class Launching {
     boost::system::error_code failed;
     socket_.assign(socket.get(), failed);
     if (!failed) socket.release();
+    maker_.bound_loads(options_.offer.base.memory_bytes / 2);
   }
 
   void run() {
@@ -67,7 +69,8 @@ class Launching {
   Result<uint64_t> judge_load(const LaunchPacket& order) const;
   bool is_given(const std::string& path) const;
   Result<UniqueFd> open_workspace(const std::string& path) const;
-  void work_on_files(LaunchPacket& order);
+  Result<FileJob> file_job(LaunchPacket& order, UniqueFd& folder) const;
+  Task<> work_on_files(LaunchPacket order);
   void drop(const LaunchPacket& order);
   void tell(uint32_t id, const Result<void>& done);
   Result<ForkLimits> limits_of(const LaunchPacket& order) const;
@@ -86,9 +89,12 @@ class Launching {
   LocalMaker maker_;
   LoopDescriptor socket_;
   std::map<uint32_t, std::shared_ptr<Hold>> holds_;
-  std::set<std::string> given_;  // folders of the host's that sessions have had
-  bool swept_ = false;           // the states of others
-  size_t loading_ = 0;           // and taking up, at this moment, in slices
+  std::set<std::string> given_;                      // folders of the host's that sessions have had
+  bool swept_ = false;                               // the states of others
+  size_t loading_ = 0;                               // and taking up, at this moment, in slices
+  std::map<uint32_t, std::shared_ptr<void>> loans_;  // of loads that the server still has
+  std::shared_ptr<Turns> file_turns_ = std::make_shared<Turns>(loop_);
+  size_t file_works_ = 0;  // those that wait are counted, too
   UniqueFd kernel_;
 };
 
@@ -140,6 +146,9 @@ void Launching::follow(LaunchPacket order) {
       return make_fork(order);
     case LaunchWord::kLoad:
       return spawn(loop_, load(std::move(order)));
+    case LaunchWord::kLoadOver:
+      loans_.erase(order.id);
+      return;
     case LaunchWord::kLookAt:
       return look_at(order.id);
     case LaunchWord::kEnd:
@@ -159,7 +168,7 @@ void Launching::follow(LaunchPacket order) {
                   .id = order.id,
                   .number = order.texts.size() == 1 && maker_.is_written_now(order.texts[0])});
     case LaunchWord::kFileWork:
-      return work_on_files(order);
+      return spawn(loop_, work_on_files(std::move(order)));
     case LaunchWord::kBye:
       return end();
     default:
@@ -313,41 +322,52 @@ void Launching::tell(uint32_t id, const Result<void>& done) {
   say({.word = LaunchWord::kDone, .id = id, .number = 1});
 }
 
-void Launching::work_on_files(LaunchPacket& order) {
+// `opened`: keeps the folder's name good.
+Result<FileJob> Launching::file_job(LaunchPacket& order, UniqueFd& opened) const {
   bool writes = order.number == static_cast<uint64_t>(FileDeed::kWrite);
   bool known = options_.file_work && order.number >= 1 && order.number <= 3;
   if (!known || order.texts.size() != 2 || order.descriptors.size() != (writes ? 1 : 0) ||
       order.texts[0].empty())
-    return fail(order.id, Error{"an order for files that are no session's", {}, EACCES});
-  std::string folder = order.texts[0];
-  UniqueFd opened;
-  if (!is_given(folder)) {
-    Result<UniqueFd> found = open_workspace(folder);
-    if (!found) return fail(order.id, found.error());
-    opened = std::move(*found);
-    folder = fmt::format("/proc/self/fd/{}/.", opened.get());
+    return Error{"an order for files that are no session's", {}, EACCES};
+  if (file_works_ >= kMostFileWorks)
+    return Error{"too much work on files at a time", "try again later", EAGAIN};
+  FileJob job{static_cast<FileDeed>(order.number), order.texts[0], std::move(order.texts[1]), {}};
+  if (!is_given(job.folder)) {
+    opened = TRY(open_workspace(job.folder));
+    job.folder = fmt::format("/proc/self/fd/{}/.", opened.get());
   }
-  FileOrder work{
-      static_cast<FileDeed>(order.number), std::move(folder), std::move(order.texts[1]), {}};
-  if (writes) {
-    Result<std::string> bytes =
-        read_sealed(ForeignFd(order.descriptors[0].release()), kMostFileBytes);
-    if (!bytes) return fail(order.id, bytes.error());
-    work.bytes = std::move(*bytes);
-  }
-  Result<FileAnswer> answer = options_.file_work(work);
-  if (!answer) return fail(order.id, answer.error());
-  Result<UniqueFd> bytes = sealed_memfd("caisson-file", answer->bytes);
-  if (!bytes) return fail(order.id, bytes.error());
-  LaunchPacket done{.word = LaunchWord::kFileDone, .id = order.id, .number = answer->is_listing};
-  done.descriptors.push_back(std::move(*bytes));
-  say(std::move(done));
+  if (!writes) return job;
+  ForeignFd bytes(order.descriptors[0].release());
+  struct stat info {};
+  if (!bytes.is_sealed_memory() || ::fstat(bytes.get(), &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) > kMostFileBytes)
+    return Error::plain("an order that breaks the launcher's protocol");
+  job.bytes = bytes.release();
+  return job;
 }
 
-// How many bytes it may be.
+// One at a time, in slices: a file may be large, and a folder full.
+Task<> Launching::work_on_files(LaunchPacket order) {
+  UniqueFd folder;
+  Result<FileJob> job = file_job(order, folder);
+  if (!job) co_return fail(order.id, job.error());
+  std::shared_ptr<Turns> turns = file_turns_;
+  ++file_works_;
+  Turns::Ticket turn = co_await turns->take();
+  Result<FileDone> done = co_await options_.file_work(loop_, std::move(*job));
+  --file_works_;
+  if (!done) co_return fail(order.id, done.error());
+  LaunchPacket answer{.word = LaunchWord::kFileDone, .id = order.id, .number = done->is_listing};
+  answer.descriptors.push_back(std::move(done->bytes));
+  say(std::move(answer));
+}
+
+// How many bytes it may be. What all of them may be together is the maker's to say: a server has
+// one load of a session at a time, so the bound here is for one that went mad.
 Result<uint64_t> Launching::judge_load(const LaunchPacket& order) const {
   TRY(check(order, 2, 0));
-  if (loading_ >= kMostLoads) return Error::plain("too many loads at a time", "try again later");
+  if (loading_ + loans_.size() >= kMostLoads || loans_.contains(order.id))
+    return Error::plain("too many loads at a time", "try again later");
   bool is_bound = options_.offer.choice == Choice::kNothing;
   uint64_t most = is_bound ? options_.offer.base.memory_bytes / 2 : kMostLoaded;
   return order.number ? std::min(most, order.number) : most;
@@ -364,7 +384,10 @@ Task<> Launching::load(LaunchPacket order) {
   Result<LoadedFiles> files = co_await maker_.load(order.texts[0], workspace, *most);
   --loading_;
   if (!files) co_return fail(order.id, files.error());
+  loans_[order.id] = std::move(files->on_loan);
+  Slices slices(loop_);
   for (LoadedFile& file : files->files) {
+    if (slices.over()) co_await slices.turn();
     LaunchPacket part{.word = LaunchWord::kFile, .id = order.id, .number = file.size};
     part.texts = {std::move(file.key), std::move(file.filename)};
     part.descriptors.push_back(std::move(file.bytes));

@@ -87,6 +87,35 @@ TEST_F(LauncherTest, AFileOfItsWorkspaceIsLoaded) {
   EXPECT_EQ(answer_to_load(workspace / "note", workspace), LaunchWord::kFile);
 }
 
+// Their copies are memory of no cell. Of a session with 64 MiB one may be 32, and all together as
+// much, beside the 16 that each has free.
+TEST_F(LauncherTest, LoadsWaitUntilThereIsMemoryForThem) {
+  fs::path workspace = state_ / "workspaces" / "main", large = workspace / "large";
+  put(large, "");
+  fs::resize_file(large, 30 << 20);
+  auto order = [&](uint32_t id, const fs::path& path) {
+    return LaunchPacket{.word = LaunchWord::kLoad, .id = id, .texts = {path, workspace}};
+  };
+  auto next = [&]() -> std::optional<LaunchPacket> {
+    pollfd readable{socket_.get(), POLLIN, 0};
+    if (::poll(&readable, 1, 10'000) != 1) return {};
+    Result<std::optional<LaunchPacket>> got = receive_packet(socket_.get());
+    return got ? std::move(*got) : std::nullopt;
+  };
+  for (uint32_t id : {1, 2}) {
+    EXPECT_EQ(answer(order(id, large)).word, LaunchWord::kFile);
+    EXPECT_EQ(next()->word, LaunchWord::kLoaded);
+  }
+  tell(order(3, large));
+  EXPECT_EQ(answer(order(4, workspace / "note")).id, 4u);
+  EXPECT_EQ(next()->word, LaunchWord::kLoaded);
+  pollfd readable{socket_.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&readable, 1, 500), 0);
+  LaunchPacket third = answer({.word = LaunchWord::kLoadOver, .id = 1});
+  EXPECT_EQ(third.id, 3u);
+  EXPECT_EQ(third.word, LaunchWord::kFile);
+}
+
 TEST_F(LauncherTest, NoOtherFolderBecomesAWorkspaceBecauseTheServerSaysSo) {
   fs::path workspaces = state_ / "workspaces";
   for (const fs::path& told :

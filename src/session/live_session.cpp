@@ -119,10 +119,11 @@ Task<Result<CallAnswer>> LiveSession::call(FrameType type, json::object body,
 }
 
 Task<Result<CallAnswer>> LiveSession::lend(FrameType type, json::object body, UniqueFd memory,
-                                           std::chrono::milliseconds time) {
+                                           std::chrono::milliseconds time, LaneTurn turn) {
   std::vector<UniqueFd> descriptors;
   descriptors.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 3));
   Call call{type, json::serialize(body), std::move(descriptors), time, nullptr, nullptr};
+  call.turn = turn;
   Result<CallAnswer> answer = co_await run(std::move(call));
   boost::asio::post(loop_, [lent = std::move(memory)] { take_back(lent); });
   co_return answer;
@@ -194,6 +195,11 @@ std::string LiveSession::files_folder() const {
 
 Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, std::string as) {
   if (!lane_->alive()) co_return ended();
+  // The copies are memory of the host's (load_budget.h). They are not made for a session that is
+  // busy, nor are they held by one that takes its time over each of many.
+  std::shared_ptr<Lane> lane = lane_;
+  Turns::Ticket turn = co_await lane->take_turn();
+  if (!lane->alive()) co_return ended();
   Result<LoadedFiles> files =
       co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes / 2);
   if (!files) co_return files.error();
@@ -201,6 +207,7 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
   json::array loaded;
   json::object sizes;
   bool first = true;
+  auto deadline = SteadyClock::now() + kDataTimeout;
   for (LoadedFile& file : files->files) {
     json::object body{
         {"name", name}, {"filename", file.filename}, {"as", as.empty() ? "auto" : as}};
@@ -209,8 +216,10 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
       body["first"] = first;
     }
     first = false;
+    auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
     Result<CallAnswer> answer =
-        co_await lend(FrameType::kLoad, std::move(body), std::move(file.bytes), kDataTimeout);
+        co_await lend(FrameType::kLoad, std::move(body), std::move(file.bytes),
+                      std::max(left, std::chrono::milliseconds{1}), LaneTurn::kHeld);
     if (!answer || !answer->ok()) co_return answer;
     if (files->is_many) add_sizes(sizes, answer->result);
     last = std::move(*answer);

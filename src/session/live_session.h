@@ -65,7 +65,7 @@ class LiveSession final : public Session {
                                 std::vector<UniqueFd> descriptors = {});
   // With bytes that the session may read as long as the call lasts.
   Task<Result<CallAnswer>> lend(FrameType, boost::json::object body, UniqueFd memory,
-                                std::chrono::milliseconds time);
+                                std::chrono::milliseconds time, LaneTurn turn = LaneTurn::kToTake);
   Task<Result<CallAnswer>> run(Call);
   Error ended() const;
   std::string files_folder() const;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -62,10 +63,28 @@ bool is_of_the_kernel(int fd) {
   return std::ranges::find(kKinds, static_cast<uint32_t>(info.f_type)) != std::end(kKinds);
 }
 
+// In order as they come: to sort 50,000 long ones at the end is work in one piece.
+using Ordered = std::set<std::string>;
+
 // What a folder holds, by the kind of it.
 struct Names {
-  std::vector<std::string> folders, others;
+  Ordered folders, others;
   bool is_cut = false;  // there were more than may be looked at
+};
+
+// Paths that were found, and are to be opened. A cell can have so many names in so deep a folder
+// that these alone would be hundreds of MB.
+struct Found {
+  size_t most;  // bytes
+  std::vector<std::string> paths;
+  size_t bytes = 0;
+  bool is_cut = false;  // there were more
+
+  void add(const std::string& above, const std::string& name) {
+    bytes += sizeof(std::string) + above.size() + 1 + name.size();
+    is_cut = is_cut || (bytes > most && control_enabled("session-load-names"));
+    if (!is_cut) paths.push_back(above + (above.ends_with('/') ? "" : "/") + name);
+  }
 };
 
 bool is_folder(int at, const dirent& entry) {
@@ -95,8 +114,9 @@ Extent next_extent(int file, off_t at) {
 class Loader {
  public:
   Loader(Loop& loop, const LoadRules& rules, FileIdentity workspace, const WrittenPlaces& written,
-         const LoadBounds& bounds)
+         const LoadBounds& bounds, LoadBudget::Share& share)
       : slices_(loop),
+        share_(share),
         rules_(rules),
         bounds_(bounds),
         workspace_(workspace),
@@ -126,8 +146,7 @@ class Loader {
     return std::move(way.end);
   }
 
-  Result<UniqueFd> open(const std::string& path) const {
-    struct stat info;
+  Result<UniqueFd> open(const std::string& path, struct stat& info) const {
     UniqueFd looked = TRY(look_at(path, info));
     if (S_ISDIR(info.st_mode)) return Error::from_errno("load " + printable(path), EISDIR);
     if (!S_ISREG(info.st_mode))
@@ -149,9 +168,15 @@ class Loader {
 
   Task<Result<LoadedFile>> take(std::string path, std::string key) {
     LoadedFile file{std::move(key), path.substr(path.rfind('/') + 1), {}, 0};
-    Result<UniqueFd> from = open(path);
+    struct stat info;
+    Result<UniqueFd> from = open(path, info);
     if (!from) co_return from.error();
-    Result<UniqueFd> bytes = co_await copy(from->get(), file.size);
+    looked_ += SteadyClock::now() - since_;
+    Result<UniqueFd> bytes = Error::plain("no room");
+    Result<void> room = co_await have_room(static_cast<uint64_t>(info.st_size));
+    if (room) bytes = co_await copy(from->get(), file.size);
+    since_ = SteadyClock::now();
+    if (!room) co_return room.error();
     if (!bytes) co_return bytes.error();
     file.bytes = std::move(*bytes);
     left_ -= std::min(left_, file.size);
@@ -173,23 +198,32 @@ class Loader {
     all.is_many = true;
     Result<Names> top = co_await names_of(path);
     if (!top) co_return top.error();
-    std::vector<std::string> found, folders;
-    put_below(path, *top, found, folders);
+    Found found{bounds_.path_bytes}, folders{bounds_.path_bytes};
+    co_await put_below(path, *top, found, folders);
     bool is_cut = top->is_cut;
-    for (size_t i = 0; i < folders.size() && found.size() <= 4 * bounds_.files; ++i) {
-      if (depth_below(path, folders[i]) > bounds_.depth) continue;
-      Result<Names> names = co_await names_of(folders[i]);
+    for (size_t i = 0; i < folders.paths.size() && found.paths.size() <= 4 * bounds_.files; ++i) {
+      if (is_tired(all, path)) break;
+      const std::string at = folders.paths[i];
+      if (depth_below(path, at) > bounds_.depth) continue;
+      Result<Names> names = co_await names_of(at);
       is_cut = is_cut || (names && names->is_cut);
       if (names)
-        put_below(folders[i], *names, found, folders);
+        co_await put_below(at, *names, found, folders);
       else if (names.error().errnum != EACCES)
         leave_out(all, names.error().what);
     }
-    if (is_cut) leave_out(all, printable(path) + ": too many names");
-    std::ranges::sort(found);
-    for (const std::string& name : found) {
+    if (is_cut || found.is_cut || folders.is_cut)
+      leave_out(all, printable(path) + ": too many names");
+    Ordered in_order;
+    for (std::string& name : found.paths) {
+      in_order.insert(std::move(name));
+      if (slices_.over()) co_await pause();
+    }
+    for (const std::string& name : in_order) {
+      if (is_tired(all, path)) break;
       std::string key = name.substr(path.size() + (path == "/" ? 0 : 1));
-      co_await add(all, name, key);
+      Result<void> added = co_await add(all, name, key);
+      if (!added) co_return added.error();
     }
     co_return finish(std::move(all), path);
   }
@@ -200,34 +234,55 @@ class Loader {
     if (!parts) co_return parts.error();
     LoadedFiles all;
     all.is_many = true;
+    const PatternWay way = way_of(*parts);
     std::vector<std::string> found{""};
-    for (size_t i = 0; i < parts->size() && !found.empty(); ++i) {
-      std::vector<std::string> next;
+    for (size_t i = 0; i < way.steps.size(); ++i) {
+      bool is_last = i + 1 == way.steps.size() && way.tail.empty();
+      Found next{bounds_.path_bytes};
       for (const std::string& at : found) {
-        if ((*parts)[i].is_wild)
-          co_await expand(all, at, (*parts)[i].text, next, i + 1 == parts->size());
-        else
-          next.push_back(at + "/" + (*parts)[i].text);
+        if (is_tired(all, path)) break;
+        co_await expand(all, at + way.steps[i].lead, way.steps[i].wild, next, is_last);
+        if (next.is_cut) break;
       }
-      found = std::move(next);
+      if (next.is_cut) leave_out(all, printable(path) + ": too many names");
+      found = std::move(next.paths);
     }
-    for (const std::string& name : found) {
-      std::string key = name.substr(name.rfind('/') + 1);
-      co_await add(all, name, key);
+    for (const std::string& at : found) {
+      if (is_tired(all, path)) break;
+      std::string name = at + way.tail, key = name.substr(name.rfind('/') + 1);
+      Result<void> added = co_await add(all, name, key);
+      if (!added) co_return added.error();
     }
-    if (all.files.empty() && all.left_out.empty()) {
-      Result<void> judged = rules_.judge_absent(path.substr(0, path.find_first_of("*?[")));
-      if (!judged) co_return judged.error();
-      co_return Error::plain(fmt::format("load {}: no such file", printable(path)));
-    }
+    if (all.files.empty() && all.left_out.empty()) co_return nothing_for(path);
     co_return finish(std::move(all), path);
   }
 
  private:
+  Task<> pause() {
+    looked_ += SteadyClock::now() - since_;
+    co_await slices_.turn();
+    since_ = SteadyClock::now();
+  }
+
+  // Who makes the names and who writes the pattern can have this go on for an hour, in slices.
+  bool is_tired(LoadedFiles& all, const std::string& path) const {
+    bool tired = looked_ > kMostLooking;
+    if (tired) leave_out(all, printable(path) + ": it takes too long to look for files");
+    return tired;
+  }
+
+  // Whether something is there is not told of what is denied, and a pattern may begin there.
+  Error nothing_for(const std::string& pattern) const {
+    struct stat info;
+    Result<UniqueFd> head = look_at(pattern.substr(0, pattern.find_first_of("*?[")), info);
+    if (!head && head.error().errnum == 0) return head.error();
+    return Error::plain(fmt::format("load {}: no such file", printable(pattern)));
+  }
+
   // Of a folder that was judged, and by its descriptor: a name in a folder that is denied is told
   // to nobody, nor one that a link of a cell's leads to.
   Task<Result<Names>> names_of(std::string path) {
-    if (slices_.over()) co_await slices_.turn();
+    if (slices_.over()) co_await pause();
     struct stat info;
     Result<UniqueFd> looked = look_at(path.empty() ? "/" : path, info);
     if (!looked) co_return looked.error();
@@ -244,19 +299,21 @@ class Loader {
       names.is_cut = entries_left_ == 0;
       if (names.is_cut) break;
       --entries_left_;
-      (is_folder(fd, *entry) ? names.folders : names.others).emplace_back(name);
-      if (slices_.over()) co_await slices_.turn();
+      (is_folder(fd, *entry) ? names.folders : names.others).emplace(name);
+      if (slices_.over()) co_await pause();
     }
-    std::ranges::sort(names.folders);
-    std::ranges::sort(names.others);
     co_return std::move(names);
   }
 
-  static void put_below(std::string above, const Names& names, std::vector<std::string>& others,
-                        std::vector<std::string>& folders) {
-    if (!above.ends_with('/')) above += '/';
-    for (const std::string& one : names.others) others.push_back(above + one);
-    for (const std::string& one : names.folders) folders.push_back(above + one);
+  Task<> put_below(std::string above, const Names& names, Found& others, Found& folders) {
+    for (const std::string& one : names.others) {
+      others.add(above, one);
+      if (slices_.over()) co_await pause();
+    }
+    for (const std::string& one : names.folders) {
+      folders.add(above, one);
+      if (slices_.over()) co_await pause();
+    }
   }
 
   static size_t depth_below(const std::string& top, const std::string& path) {
@@ -266,19 +323,21 @@ class Loader {
 
   // What is not there, or is no folder, has no names. A link counts as what it leads to, unless it
   // is the last part: then it is judged when it is opened.
-  Task<> expand(LoadedFiles& all, std::string at, std::string part, std::vector<std::string>& into,
-                bool is_last) {
+  Task<> expand(LoadedFiles& all, std::string at, std::string part, Found& into, bool is_last) {
     Result<Names> names = co_await names_of(at);
     if (!names) {
       int why = names.error().errnum;
       if (why != ENOENT && why != ENOTDIR && why != EACCES) leave_out(all, names.error().what);
       co_return;
     }
-    for (const std::string& one : names->others)
-      if (matches_part(part, one)) into.push_back(at + "/" + one);
-    if (!is_last)
-      for (const std::string& one : names->folders)
-        if (matches_part(part, one)) into.push_back(at + "/" + one);
+    for (const Ordered* kind : {&names->others, &names->folders}) {
+      if (is_last && kind == &names->folders) break;
+      for (const std::string& one : *kind) {
+        if (matches_part(part, one)) into.add(at, one);
+        if (into.is_cut || is_tired(all, at)) co_return;
+        if (slices_.over()) co_await pause();  // to match one may take a millisecond
+      }
+    }
     if (names->is_cut) leave_out(all, printable(at) + ": too many names");
   }
 
@@ -297,16 +356,27 @@ class Loader {
         if (lies_in(place, one)) turned_in.push_back(&one);
       return {};
     };
-    Result<Walked> way = walk_path(path, look);
+    Result<Walked> way = walk_as_far(path, look);
     if (way && way->end) return way;
-    if (!way && way.error().errnum == 0) {
+    if (!way) {
       Error why = way.error();
       if (!why.what.starts_with("load ")) why.what = "load " + printable(path) + ": " + why.what;
       return why;
     }
-    int why = way ? ENOENT : way.error().errnum;
+    TRY(judge_absent(path, *way));
+    return Error::from_errno("load " + printable(path), way->why);
+  }
+
+  // By its letters, and by the folder in which the way ended: links before that may lead into one
+  // that is denied. Nothing is looked up again: of links that a cell has made that could take
+  // seconds.
+  Result<void> judge_absent(const std::string& path, const Walked& way) const {
     TRY(rules_.judge_absent(path));
-    return Error::from_errno("load " + printable(path), why);
+    if (!way.folder) return {};
+    FoundPlace place = TRY(place_of(way.folder.get()));
+    // The first name is the one that an answer tells of. The rest may be a link's text, and long.
+    std::string name = way.missing.substr(0, way.missing.find('/'));
+    return rules_.judge_absent(place.path + "/" + name, std::move(place.folders));
   }
 
   static Error too_large(const std::string& path) {
@@ -319,18 +389,22 @@ class Loader {
 
   // One file of many that can't be had is left out, and told. What a name leads to is not there any
   // more, or is a folder: that is no file, and nothing to tell.
-  Task<> add(LoadedFiles& all, const std::string& path, std::string key) {
-    if (slices_.over()) co_await slices_.turn();
-    if (all.files.size() >= bounds_.files)
-      co_return leave_out(all, printable(path) + ": too many files");
+  Task<Result<void>> add(LoadedFiles& all, const std::string& path, std::string key) {
+    if (slices_.over()) co_await pause();
+    if (all.files.size() >= bounds_.files) {
+      leave_out(all, printable(path) + ": too many files");
+      co_return Result<void>();
+    }
     if (std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end()) key = path;
     Result<LoadedFile> file = co_await take(path, key);
     if (file) {
       all.files.push_back(std::move(*file));
     } else {
       int why = file.error().errnum;
+      if (is_out_of_room_) co_return file.error();
       if (why != ENOENT && why != ENOTDIR && why != EISDIR) leave_out(all, file.error().what);
     }
+    co_return Result<void>();
   }
 
   Result<LoadedFiles> finish(LoadedFiles all, const std::string& path) {
@@ -350,6 +424,15 @@ class Loader {
     }
   }
 
+  // For so many bytes of the file at hand, beside those before it.
+  Task<Result<void>> have_room(uint64_t bytes) {
+    bytes += bounds_.bytes - left_;
+    if (share_.holds(bytes)) co_return Result<void>();
+    Result<void> room = co_await share_.hold(bytes);
+    is_out_of_room_ = !room;
+    co_return room;
+  }
+
   Task<Result<UniqueFd>> copy(int from, uint64_t& size) {
     UniqueFd to{::memfd_create("caisson-load", MFD_CLOEXEC)};  // lent, as in frames.h
     if (!to) co_return Error::system("make a memfd");
@@ -362,6 +445,8 @@ class Loader {
       if (!moved) co_return moved.error();
       at += *moved;
       if (*moved == 0) break;  // its end, or it became shorter
+      Result<void> room = co_await have_room(static_cast<uint64_t>(at));  // it may grow
+      if (!room) co_return room.error();
       if (at >= data.end) {
         data = next_extent(from, at);
         at = data.begin;
@@ -374,7 +459,13 @@ class Loader {
     co_return std::move(to);
   }
 
+  static constexpr std::chrono::seconds kMostLooking{10};
   Slices slices_;
+  // Spent on names, and not on bytes: until `since_`, without the turns of others.
+  SteadyClock::duration looked_{};
+  SteadyClock::time_point since_ = SteadyClock::now();
+  LoadBudget::Share& share_;
+  bool is_out_of_room_ = false;
   const LoadRules& rules_;
   const LoadBounds& bounds_;
   FileIdentity workspace_;
@@ -387,18 +478,22 @@ class Loader {
 
 Task<Result<LoadedFiles>> open_for_load(Loop& loop, LoadRules rules, std::string path,
                                         FileIdentity workspace, WrittenPlaces written,
-                                        LoadBounds bounds) {
+                                        LoadBounds bounds, std::shared_ptr<LoadBudget> budget) {
   if (!path.starts_with('/') || path.size() > 4000 || path.find('\0') != std::string::npos)
     co_return Error::plain("load: an absolute path is wanted", "begin it with /");
-  Loader loader(loop, rules, workspace, written, bounds);
+  std::shared_ptr<LoadBudget::Share> share = budget->share();
+  Loader loader(loop, rules, workspace, written, bounds, *share);
   struct stat info;
   Result<UniqueFd> looked = loader.look_at(path, info);
-  if (!looked && has_wildcard(path)) co_return co_await loader.pattern(path);
-  if (!looked) co_return looked.error();
+  if (!looked && !has_wildcard(path)) co_return looked.error();
   std::string plain = path;
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
-  if (S_ISDIR(info.st_mode)) co_return co_await loader.folder(plain);
-  co_return co_await loader.one(plain);
+  Task<Result<LoadedFiles>> work = !looked                 ? loader.pattern(path)
+                                   : S_ISDIR(info.st_mode) ? loader.folder(plain)
+                                                           : loader.one(plain);
+  Result<LoadedFiles> files = co_await std::move(work);
+  if (files) files->on_loan = std::move(share);
+  co_return files;
 }
 
 }  // namespace caisson::session

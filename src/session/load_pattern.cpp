@@ -1,5 +1,7 @@
 #include "session/load_pattern.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -78,6 +80,17 @@ Result<std::vector<PatternPart>> pattern_parts(std::string_view path) {
     parts.push_back(part_of(text));
   }
   return parts;
+}
+
+PatternWay way_of(const std::vector<PatternPart>& parts) {
+  PatternWay way;
+  for (const PatternPart& part : parts) {
+    if (part.is_wild)
+      way.steps.push_back({std::exchange(way.tail, {}), part.text});
+    else
+      way.tail += "/" + part.text;
+  }
+  return way;
 }
 
 // A star goes back to itself with one byte more; only the last one has to.

@@ -22,6 +22,19 @@ bool has_wildcard(std::string_view path);
 // Those between the slashes; empty ones and "." are left out.
 Result<std::vector<PatternPart>> pattern_parts(std::string_view path);
 
+// A pattern as it is walked: what is plain in it is put together once, and not for each name that a
+// wildcard finds.
+struct PatternStep {
+  std::string lead;  // "/a/b": plain parts, before the wildcard
+  std::string wild;  // "*.csv"
+  bool operator==(const PatternStep&) const = default;
+};
+struct PatternWay {
+  std::vector<PatternStep> steps;
+  std::string tail;  // behind the last wildcard
+};
+PatternWay way_of(const std::vector<PatternPart>& parts);
+
 // A name with a dot in front is matched only by a pattern that has one there. In time that is the
 // product of the lengths at most.
 bool matches_part(std::string_view pattern, std::string_view name);

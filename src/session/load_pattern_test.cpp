@@ -46,5 +46,11 @@ TEST(LoadPattern, PartsAreBounded) {
   EXPECT_TRUE(pattern_parts(path.substr(2)).ok());
 }
 
+TEST(LoadPattern, WhatIsPlainIsPutTogether) {
+  PatternWay way = way_of(*pattern_parts("/a/b/*.csv/?/c/d"));
+  EXPECT_EQ(way.steps, (std::vector<PatternStep>{{"/a/b", "*.csv"}, {"", "?"}}));
+  EXPECT_EQ(way.tail, "/c/d");
+}
+
 }  // namespace
 }  // namespace caisson::session

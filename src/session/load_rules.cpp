@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "base/control.h"
 #include "base/text.h"
+#include "session/path_walk.h"
 
 namespace caisson::session {
 
@@ -43,7 +43,8 @@ constexpr std::string_view kCredentials[] = {
     ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
     ".config/microsoft-edge", ".thunderbird"};
 
-constexpr size_t kMostParts = 64;  // of a pattern
+constexpr size_t kMostParts = 64;   // of a pattern
+constexpr size_t kMostTurns = 512;  // on the way to where one begins
 
 DeniedPath denied(std::string path) {
   struct stat info;
@@ -123,10 +124,17 @@ std::string without_links(const LoadPattern& pattern) {
   size_t head = 0, end = 0;
   while (head < parts.size() && (pattern.literal || !has_wildcard(parts[head].text)))
     end = parts[head++].end;
-  std::error_code failed;
-  std::string start =
-      std::filesystem::weakly_canonical(pattern.text.substr(0, end), failed).string();
-  if (failed || end == 0) return pattern.text;
+  // Its folders may be a cell's to change, and this is done for every load: a long way is nobody's.
+  size_t turns = 0;
+  auto count = [&turns](int, Turn) -> Result<void> {
+    if (++turns > kMostTurns) return Error::plain("a long way");
+    return {};
+  };
+  Result<Walked> way = walk_path(pattern.text.substr(0, end), count);
+  if (end == 0 || !way) return pattern.text;
+  Result<std::string> there = real_path_of(way->end ? way->end.get() : way->folder.get());
+  if (!there) return pattern.text;
+  std::string start = plain_path(*there + "/" + way->missing);
   return (start == "/" ? "" : start) + pattern.text.substr(end);
 }
 
@@ -163,16 +171,10 @@ const LoadRules::Ruled* LoadRules::hides(const OpenedFile& file) const {
   return shown > hidden ? nullptr : hidden_by;
 }
 
-Result<void> LoadRules::judge_absent(const std::string& path) const {
-  namespace fs = std::filesystem;
-  std::error_code failed;
-  fs::path real = fs::weakly_canonical(path, failed);
-  if (failed) real = fs::path(path).lexically_normal();
-  OpenedFile file{real.string(), {}, {}};
-  for (fs::path above = real.parent_path(); above != above.root_path(); above = above.parent_path())
-    file.folders.push_back(denied(above.string()).identity);
-  // Of our own folders a session may ask: there is its workspace.
-  return judge(file, true);
+// Of our own folders a session may ask: there is its workspace.
+Result<void> LoadRules::judge_absent(const std::string& path,
+                                     std::vector<FileIdentity> folders) const {
+  return judge({plain_path(path), {}, std::move(folders)}, true);
 }
 
 void LoadRules::deny_own(std::string path) { own_.push_back(denied(std::move(path))); }

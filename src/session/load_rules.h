@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "loop/task.h"
+#include "session/load_budget.h"
 
 namespace caisson::session {
 
@@ -60,8 +62,9 @@ class LoadRules {
   void deny_own(std::string path);
   // Pure. The error says which rule it was.
   Result<void> judge(const OpenedFile&, bool in_workspace = false) const;
-  // What can't be opened: whether a name is there is not told either of what is denied.
-  Result<void> judge_absent(const std::string& path) const;
+  // What can't be opened: whether a name is there is not told either of what is denied. Pure, too:
+  // `folders` are those that it would lie in, as far as they are known.
+  Result<void> judge_absent(const std::string& path, std::vector<FileIdentity> folders = {}) const;
 
  private:
   struct Ruled {
@@ -85,20 +88,23 @@ struct LoadBounds {
   uint64_t bytes = 0;  // of all files together
   size_t files = 1000;
   size_t depth = 8;
-  size_t entries = 50'000;  // that are looked at, to find them
+  size_t entries = 50'000;       // that are looked at, to find them
+  size_t path_bytes = 16 << 20;  // of the paths that were found
 };
 
 struct LoadedFiles {
   std::vector<LoadedFile> files;
   std::vector<std::string> left_out;  // "path: why", of folders and globs
   bool is_many = false;
+  std::shared_ptr<void> on_loan;  // what the copies hold of a LoadBudget; kept as long as they are
 };
 
 // `workspace`: of the session, by what it is; of caisson's own folders it may have that one.
 // `written`: a link there is the word of some cell. A way that turns in such a folder must end in
 // it, or the file is refused. Large files and many of them take their time: it works in slices, and
-// others have their turn.
+// others have their turn; and for its share of the budget it may have to wait.
 Task<Result<LoadedFiles>> open_for_load(Loop&, LoadRules, std::string path, FileIdentity workspace,
-                                        WrittenPlaces written, LoadBounds);
+                                        WrittenPlaces written, LoadBounds,
+                                        std::shared_ptr<LoadBudget>);
 
 }  // namespace caisson::session

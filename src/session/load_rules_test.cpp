@@ -1,5 +1,6 @@
 #include "session/load_rules.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,10 +19,12 @@ namespace {
 namespace fs = std::filesystem;
 
 Task<> load_into(Loop& loop, std::string path, LoadBounds bounds,
-                 std::optional<Result<LoadedFiles>>& to, WrittenPlaces written = {}) {
-  LoadRules rules("", {});
+                 std::optional<Result<LoadedFiles>>& to, WrittenPlaces written = {},
+                 LoadRules rules = LoadRules("", {})) {
   FileIdentity nowhere;
-  Result<LoadedFiles> files = co_await open_for_load(loop, rules, path, nowhere, written, bounds);
+  auto budget = std::make_shared<LoadBudget>(loop, uint64_t{1} << 40, std::chrono::seconds(1));
+  Result<LoadedFiles> files =
+      co_await open_for_load(loop, rules, path, nowhere, written, bounds, budget);
   to.emplace(std::move(files));
 }
 
@@ -87,6 +90,12 @@ TEST(LoadRules, OfWhatIsHiddenNobodyLearnsWhetherItIsThere) {
        {"/nowhere/home/.ssh/none", "/nowhere/home/x/../.ssh/none", "/nowhere/p/a.pem"})
     EXPECT_FALSE(rules.judge_absent(path).ok()) << path;
   EXPECT_TRUE(rules.judge_absent("/nowhere/home/none").ok());
+}
+
+TEST(LoadRules, AFolderThatIsDeniedIsSoByWhatItIs) {
+  LoadRules rules(std::vector<DeniedPath>{{"/home/u/.ssh", {8, 42}}});
+  EXPECT_FALSE(rules.judge_absent("/mnt/bind/none", {{8, 42}, {8, 41}}).ok());
+  EXPECT_TRUE(rules.judge_absent("/mnt/bind/none", {{8, 41}}).ok());
 }
 
 TEST(LoadRules, AFolderUnderAnotherNameIsStillThatFolder) {
@@ -231,6 +240,67 @@ TEST_F(Patterns, LookAtSoManyNamesAndNoMore) {
   EXPECT_LT(files->files.size(), 20u);
   ASSERT_EQ(files->left_out.size(), 1u);
   EXPECT_NE(files->left_out[0].find("too many names"), std::string::npos);
+}
+
+// Deep enough, 5,000 names of a cell are 20 MB of paths.
+TEST_F(Patterns, PathsTakeSoManyBytesAndNoMore) {
+  for (int i = 0; i < 20; ++i) put("/a/" + std::to_string(i) + "/x");
+  LoadBounds bounds{.bytes = 1000, .path_bytes = 10 * (sizeof(std::string) + top_.size() + 5)};
+  for (const char* pattern : {"/a/*/x", "/a/*/*", "/a"}) {
+    Result<LoadedFiles> files = load(top_ + pattern, bounds);
+    ASSERT_TRUE(files.ok()) << pattern;
+    EXPECT_LT(files->files.size(), 15u) << pattern;
+    ASSERT_EQ(files->left_out.size(), pattern == std::string("/a/*/*") ? 2u : 1u) << pattern;
+    EXPECT_NE(files->left_out[0].find("too many names"), std::string::npos);
+  }
+  EXPECT_EQ(keys("/a/1?/x", bounds).size(), 10u);
+}
+
+TEST_F(Patterns, OthersHaveTheirTurnWhileNamesAreMatched) {
+  std::string name(240, 'a');
+  for (int i = 0; i < 100; ++i) put("/a/" + name + std::to_string(i));
+  std::string slow = top_ + "/a/*[" + std::string(1000, 'a') + "]" + std::string(120, 'a') + "b";
+  Loop loop{1};
+  std::optional<Result<LoadedFiles>> files;
+  size_t turns = 0;
+  spawn(loop, load_into(loop, slow, {.bytes = 1000}, files));
+  spawn(loop, count_turns(loop, files, turns));
+  loop.run();
+  EXPECT_FALSE(files->ok());
+  EXPECT_GT(turns, 2u);
+}
+
+// Of a name in a folder that is denied nobody learns whether it is there, by whichever way.
+TEST_F(Patterns, LinksIntoADeniedFolderTellNothing) {
+  put("/home/.ssh/id");
+  fs::create_symlink("home/.ssh", top_ + "/way");
+  fs::create_symlink("round", top_ + "/home/.ssh/round");
+  for (const char* path : {"/way/id", "/way/none", "/way/id/x", "/way/none/x", "/way/round",
+                           "/way/*", "/way/n*", "/way/id/*", "/home/x/../.ssh/none"}) {
+    Loop loop{1};
+    std::optional<Result<LoadedFiles>> files;
+    LoadRules rules(top_ + "/home", {});
+    spawn(loop, load_into(loop, top_ + path, {.bytes = 1000}, files, {}, rules));
+    loop.run();
+    ASSERT_FALSE(files->ok()) << path;
+    EXPECT_TRUE(files->error().what.ends_with("which sessions may not read"))
+        << path << ": " << files->error().what;
+  }
+}
+
+TEST(LoadRules, APatternsHeadIsWhereItsLinksLead) {
+  char name[] = "/tmp/caisson-rules-XXXXXX";
+  std::string top = fs::canonical(::mkdtemp(name)).string();
+  fs::create_directories(top + "/real/in");
+  fs::create_symlink("real", top + "/way");
+  std::string round;
+  for (int i = 0; i < 800; ++i) round += "real/../";
+  fs::create_symlink(round.substr(0, 4000), top + "/loop");  // of a cell, say
+  LoadRules rules("", {}, {{top + "/way/*.pem"}, {top + "/way/none/below"}, {top + "/loop/x"}});
+  EXPECT_FALSE(rules.judge(file(top + "/real/a.pem")).ok());
+  EXPECT_FALSE(rules.judge(file(top + "/real/none/below/x")).ok());
+  EXPECT_TRUE(rules.judge(file(top + "/real/none/beside")).ok());
+  fs::remove_all(top);
 }
 
 // Beside one folder that sessions write lies what they were not given.

@@ -22,6 +22,11 @@ namespace caisson::session {
 
 namespace {
 
+// Loads of others that are under way take seconds; a client has given up by a minute.
+constexpr std::chrono::seconds kLoadPatience{10};
+constexpr uint64_t kMostLoads = uint64_t{1} << 30;  // bytes, unless somebody says
+constexpr size_t kMostDenied = 4096;
+
 // At /branches: what checkpoints and branches hold of files (py/layers.py).
 std::vector<std::string> mount_of_layers(const std::string& folder) {
   if (!can_have_layers(folder)) return {};
@@ -81,6 +86,7 @@ LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolde
     for (char** one = environ; *one; ++one) options_.environment.emplace_back(*one);
   for (const std::string& folder : options_.written) written_.add_folder(folder);
   written_.know(options_.known_words);
+  bound_loads(kMostLoads);
 }
 
 LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options)
@@ -93,11 +99,24 @@ void LocalMaker::sweep() {
   trash_->empty();
 }
 
+// A policy by request: what its words say is known here and nowhere else. None is taken off, and
+// when there are too many to know, all is hidden.
+void LocalMaker::hide_secrets(const SessionSpec& spec) {
+  std::vector<std::string>& denied = options_.deny_load;
+  if (spec.policy_words == options_.known_words || !control_enabled("session-load-secrets")) return;
+  for (std::string& file : files_of_secrets(spec.policy_words)) {
+    if (std::ranges::find(denied, file) != denied.end()) continue;
+    if (denied.size() > kMostDenied) return;
+    denied.push_back(denied.size() == kMostDenied ? "/" : std::move(file));
+  }
+}
+
 Result<std::shared_ptr<Hold>> LocalMaker::start_cell(CellKind kind, const SessionSpec& spec,
                                                      std::vector<UniqueFd> descriptors) {
   if (!folders_) return folders_.error();
   sweep();
   written_.add(spec);
+  hide_secrets(spec);
   CellStart start{.caisson = options_.caisson,
                   .environment = exec_variables(options_.environment, spec),
                   .descriptors = std::move(descriptors)};
@@ -235,6 +254,10 @@ WrittenPlaces LocalMaker::written_places(const std::string& workspace, FileIdent
   return places;
 }
 
+void LocalMaker::bound_loads(uint64_t most_bytes) {
+  load_budget_ = std::make_shared<LoadBudget>(loop_, most_bytes, kLoadPatience);
+}
+
 Task<Result<LoadedFiles>> LocalMaker::load(std::string path, std::string workspace,
                                            uint64_t most_bytes) {
   // Made anew each time: a folder of keys that came to be since is one, too.
@@ -249,7 +272,7 @@ Task<Result<LoadedFiles>> LocalMaker::load(std::string path, std::string workspa
   FileIdentity identity = workspace_identity(workspace);
   WrittenPlaces written = written_places(workspace, identity);
   co_return co_await open_for_load(loop_, std::move(rules), std::move(path), identity,
-                                   std::move(written), bounds);
+                                   std::move(written), bounds, load_budget_);
 }
 
 Result<void> LocalMaker::note_session(const std::string& room, const std::string& session,

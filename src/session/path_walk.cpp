@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "base/text.h"
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
 
@@ -44,24 +45,34 @@ class Walk {
     for (;;) {
       std::string name = take_name();
       if (name.empty()) return Walked{std::move(at_), std::move(folder_), {}};
-      if (++names_ > kMostNames) return trouble(ELOOP);
+      if (++names_ > kMostNames) return stop(std::move(name), ELOOP);
       if (name == ".") continue;
-      if (TRY(step(name))) continue;
-      for (std::string more = take_name(); !more.empty(); more = take_name()) name += "/" + more;
-      return Walked{{}, std::move(at_), std::move(name)};
+      Result<bool> went = step(name);
+      if (!went && (is_refused_ || went.error().errnum == 0)) return went.error();
+      if (!went) return stop(std::move(name), went.error().errnum);
+      if (!*went) return stop(std::move(name), ENOENT);
     }
   }
 
  private:
-  bool has_more() const { return rest_.find_first_not_of('/') != std::string::npos; }
+  Walked stop(std::string name, int why) {
+    for (std::string more = take_name(); !more.empty(); more = take_name()) name += "/" + more;
+    return Walked{{}, std::move(at_), std::move(name), why};
+  }
+
+  bool has_more() const { return rest_.find_first_not_of('/', taken_) != std::string::npos; }
 
   std::string take_name() {
-    size_t begin = rest_.find_first_not_of('/');
+    size_t begin = rest_.find_first_not_of('/', taken_);
     if (begin == std::string::npos) return {};
-    size_t end = std::min(rest_.find('/', begin), rest_.size());
-    std::string name = rest_.substr(begin, end - begin);
-    rest_.erase(0, end);
-    return name;
+    taken_ = std::min(rest_.find('/', begin), rest_.size());
+    return rest_.substr(begin, taken_ - begin);
+  }
+
+  Result<void> look(Turn turn) {
+    Result<void> said = look_(at_.get(), turn);
+    is_refused_ = !said;
+    return said;
   }
 
   Result<void> go_to_root() {
@@ -85,7 +96,7 @@ class Walk {
     struct stat info {};
     if (next && ::fstat(next.get(), &info) != 0) return trouble(errno);
     if (next && S_ISLNK(info.st_mode)) return follow(name, next.get(), info);
-    TRY(look_(at_.get(), Turn::kName));
+    TRY(look(Turn::kName));
     if (!next) return false;
     return go_to(std::move(next));
   }
@@ -105,7 +116,7 @@ class Walk {
     if (std::ranges::find(looked_, here) != looked_.end()) return {};
     if (looked_.size() == kMostLooks) return trouble(ELOOP);
     looked_.push_back(here);
-    return look_(at_.get(), turn);
+    return look(turn);
   }
 
   // In /proc a link may be no path at all, but lead to what a process has: its root, its memory,
@@ -135,14 +146,16 @@ class Walk {
     if (size < 0) return trouble(errno);
     std::string to(text, static_cast<size_t>(size));
     if (to.empty()) return trouble(ENOENT);
-    if (to.size() == sizeof text || to.size() + rest_.size() > kMostRest)
+    if (to.size() == sizeof text || to.size() + rest_.size() - taken_ > kMostRest)
       return trouble(ENAMETOOLONG);
     if (to.starts_with('/')) TRY(go_to_root());
-    rest_ = to + "/" + rest_;
+    rest_ = to + "/" + rest_.substr(taken_);
+    taken_ = 0;
     return true;
   }
 
   std::string rest_;
+  size_t taken_ = 0;  // bytes of it
   const LookAtTurn& look_;
   struct Looked {
     FileIdentity folder;
@@ -152,6 +165,7 @@ class Walk {
   UniqueFd at_, folder_;
   std::vector<Looked> looked_;
   int links_ = 0, names_ = 0;
+  bool is_refused_ = false;  // by the look at a turn
 };
 
 }  // namespace
@@ -161,10 +175,30 @@ bool may_follow_link(const struct stat& folder, const struct stat& link, uid_t w
   return (folder.st_mode & kShared) != kShared || link.st_uid == we || link.st_uid == folder.st_uid;
 }
 
-Result<Walked> walk_path(const std::string& path, const LookAtTurn& look) {
+Result<Walked> walk_as_far(const std::string& path, const LookAtTurn& look) {
   if (!path.starts_with('/') || path.size() > kMostRest || path.find('\0') != std::string::npos)
     return trouble(EINVAL);
   return Walk(path, look).run();
+}
+
+Result<Walked> walk_path(const std::string& path, const LookAtTurn& look) {
+  Walked way = TRY(walk_as_far(path, look));
+  if (!way.end && way.why != ENOENT) return trouble(way.why);
+  return way;
+}
+
+std::string plain_path(std::string_view path) {
+  std::vector<std::string_view> names;
+  for (std::string_view name : split(path, '/')) {
+    if (name.empty() || name == ".") continue;
+    if (name != "..")
+      names.push_back(name);
+    else if (!names.empty())
+      names.pop_back();
+  }
+  std::string plain;
+  for (std::string_view name : names) plain.append("/").append(name);
+  return plain.empty() ? "/" : plain;
 }
 
 Result<std::string> real_path_of(int fd) {

@@ -20,13 +20,20 @@ enum class Turn { kName, kLink, kUp };  // a plain name, a link, ".."
 struct Walked {
   UniqueFd end;         // O_PATH; none: it is not there
   UniqueFd folder;      // where the last name is; none: a link in /proc led away from it
-  std::string missing;  // from the first name on that is not there
+  std::string missing;  // from the first name on that is not there, or could not be followed
+  int why = 0;          // ENOENT, or what else stopped it
 };
 
 // `look` is asked for each folder in which a name of the path, or of a link on the way, is looked
-// up; its error is the end of the walk. Other errors have their errno.
+// up; its error is the end of the walk. Other errors have their errno. A walk is bounded in all
+// that a path and the links on the way can ask for; realpath(3) and its like are not.
 using LookAtTurn = std::function<Result<void>(int folder, Turn)>;
 Result<Walked> walk_path(const std::string& path, const LookAtTurn& look);
+// The same, but where it stopped is told of every reason, and not of ENOENT alone.
+Result<Walked> walk_as_far(const std::string& path, const LookAtTurn& look);
+
+// Pure: an absolute path by its letters, without ".", ".." and empty names.
+std::string plain_path(std::string_view path);
 
 // Pure. In a folder like /tmp the kernel follows nobody's link but one's own and that of the
 // folder's owner (protected_symlinks, proc(5)). Here the text of a link is read instead, so the

@@ -71,6 +71,38 @@ TEST_F(PathWalk, WhatIsNotThereIsTheRest) {
   EXPECT_EQ(missing_, "nowhere/at/all");
 }
 
+TEST_F(PathWalk, WhereItStoppedIsToldWhateverTheReason) {
+  link("b/file", "a/way");
+  link("round", "a/round");
+  auto nothing = [](int, Turn) { return Result<void>(); };
+  struct {
+    const char *path, *folder, *missing;
+    int why;
+  } cases[] = {{"/a/way/x/y", "/a/b", "x/y", ENOTDIR},  // below a file: it is there, and known
+               {"/a/round/x", "/a", "round/x", ELOOP},
+               {"/a/none/x", "/a", "none/x", ENOENT}};
+  for (const auto& one : cases) {
+    Result<Walked> way = walk_as_far(top_ + one.path, nothing);
+    ASSERT_TRUE(way.ok() && !way->end && way->folder) << one.path;
+    EXPECT_EQ(way->why, one.why) << one.path;
+    EXPECT_TRUE(way->missing.ends_with(one.missing)) << way->missing;
+    EXPECT_TRUE(real_path_of(way->folder.get())->starts_with(top_ + one.folder)) << one.path;
+    EXPECT_EQ(walk_path(top_ + one.path, nothing).ok(), one.why == ENOENT) << one.path;
+  }
+}
+
+TEST(PlainPath, IsReadByItsLettersAlone) {
+  for (auto [path, plain] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"/", "/"},
+                                                                  {"", "/"},
+                                                                  {"/a//b/./c/", "/a/b/c"},
+                                                                  {"/a/../b", "/b"},
+                                                                  {"/../../a", "/a"},
+                                                                  {"/a/b/../..", "/"},
+                                                                  {"/a/..b/...", "/a/..b/..."}})
+    EXPECT_EQ(plain_path(path), plain) << path;
+}
+
 // Each look goes up to the root, and a cell that writes a folder can have the way turn as it likes.
 TEST_F(PathWalk, TurnsAreCountedAndAFolderIsLookedAtOnce) {
   std::string same = top_, many = top_;

@@ -18,13 +18,16 @@ namespace caisson::session {
 // in none of the folders.
 std::string find_python(const std::string& python, std::string_view path);
 
-// By their real names.
+// By their real names, and by what they are.
 struct PythonFolders {
   // Where its modules lie: the folder above each `bin` that a link on the way to the program is in,
   // and what the pyvenv.cfg there names.
-  std::vector<std::string> modules;
+  std::vector<WrittenFolder> modules;
   // Every folder that the way to the program leads through: who writes there can turn it elsewhere.
-  std::vector<std::string> way;
+  std::vector<WrittenFolder> way;
+  // And others, of which it is not known which: the way is not there, or too long, or its
+  // pyvenv.cfg is no plain file.
+  bool any = false;
 };
 PythonFolders python_folders(const std::string& python, std::string_view path);
 
@@ -44,7 +47,11 @@ class WritableFolders {
   WrittenPlaces places() const;
 
  private:
-  std::map<std::string, FileIdentity> folders_;  // by real names
+  struct Written {
+    FileIdentity identity;
+    std::vector<FileIdentity> above;  // itself among them
+  };
+  std::map<std::string, Written> folders_;  // by real names
   std::vector<std::string> known_words_;
   bool any_ =
       false;  // a policy file, or more folders than are counted: it may be any but the system's

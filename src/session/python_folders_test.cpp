@@ -78,6 +78,67 @@ TEST_F(Installed, WordsOfAPolicyGiveFoldersToo) {
   EXPECT_FALSE(touched(with_words({"--env", "A=" + folder}), python));
 }
 
+TEST_F(Installed, ItsSettingsAreReadAsPythonReadsThem) {
+  std::string python = top_ + "/project/.venv/bin/python3";
+  fs::create_directories(top_ + "/third/bin");
+  write("project/.venv/pyvenv.cfg", std::string(5000, '#') + "\nHOME=" + top_ + "/third/bin\n");
+  EXPECT_TRUE(touched(with_workspace("third"), python));
+  EXPECT_FALSE(touched(with_workspace("other"), python));
+  fs::remove(top_ + "/project/.venv/pyvenv.cfg");
+  EXPECT_FALSE(touched(with_workspace("third"), python));
+  write("project/.venv/bin/pyvenv.cfg", "home = " + top_ + "/third/bin\n");
+  EXPECT_TRUE(touched(with_workspace("third"), python));
+}
+
+TEST_F(Installed, WhatIsNoPlainFileMayNameAnyFolder) {
+  std::string python = top_ + "/project/.venv/bin/python3";
+  std::string config = top_ + "/project/.venv/pyvenv.cfg";
+  write("config", "version = 3\n");
+  fs::remove(config);
+  fs::create_symlink(top_ + "/config", config);
+  EXPECT_TRUE(touched(with_workspace("other"), python));
+  EXPECT_FALSE(touched({}, python));  // where nothing is written, nobody has to know
+  fs::remove(config);
+  ASSERT_EQ(::mkfifo(config.c_str(), 0600), 0);
+  EXPECT_TRUE(touched(with_workspace("other"), python));
+  fs::remove(config);
+  write("project/.venv/pyvenv.cfg", std::string(100'000, '#'));
+  EXPECT_TRUE(touched(with_workspace("other"), python));
+  write("project/.venv/pyvenv.cfg", "home = bin\n");
+  EXPECT_TRUE(touched(with_workspace("other"), python));
+}
+
+TEST_F(Installed, AWayThatIsNotThereOrTooLongMayLeadAnywhere) {
+  SessionSpec other = with_workspace("other");
+  EXPECT_TRUE(touched(other, top_ + "/none/bin/python3"));
+  fs::create_symlink("loop", top_ + "/base/bin/loop");
+  EXPECT_TRUE(touched(other, top_ + "/base/bin/loop"));
+  std::string deep = top_ + "/base";
+  for (int i = 0; i < 600; ++i) fs::create_directory(deep += "/d");
+  fs::create_symlink(top_ + "/base/bin/python3", deep + "/python3");
+  EXPECT_TRUE(touched(other, deep + "/python3"));
+  EXPECT_FALSE(touched(other, top_ + "/base/bin/python3"));
+}
+
+TEST_F(Installed, AFolderThatIsMountedTwiceIsOne) {
+  std::string python = top_ + "/base/bin/python3";
+  struct stat info;
+  ASSERT_EQ(::stat((top_ + "/base").c_str(), &info), 0);
+  PythonFolders found = python_folders(python, {});
+  for (auto* list : {&found.modules, &found.way})
+    for (WrittenFolder& one : *list) one.path = "/by/another/name";
+  WritableFolders folders;
+  folders.add(with_workspace("base"));
+  EXPECT_TRUE(folders.touch(found));
+  WritableFolders inside;
+  fs::create_directories(top_ + "/base/lib/python3");
+  inside.add(with_workspace("base/lib/python3"));
+  EXPECT_TRUE(inside.touch(found));
+  WritableFolders others;
+  others.add(with_workspace("other"));
+  EXPECT_FALSE(others.touch(found));
+}
+
 TEST_F(Installed, WhatWasGivenIsKnownByItsRealNameAndByWhatItIs) {
   fs::create_symlink(top_ + "/project", top_ + "/link");
   WritableFolders folders;

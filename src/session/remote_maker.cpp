@@ -1,10 +1,14 @@
 #include "session/remote_maker.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "session/frames.h"
 #include "session/launch_spec.h"
+#include "session/slices.h"
 
 namespace caisson::session {
 
@@ -133,12 +137,22 @@ Task<Result<LoadedFiles>> RemoteMaker::load(std::string path, std::string worksp
   LaunchPacket order{.word = LaunchWord::kLoad, .id = ++last_id_, .number = most_bytes};
   order.texts.push_back(std::move(path));
   order.texts.push_back(std::move(workspace));
+  uint32_t id = order.id;
   auto question = std::make_shared<Question>(loop_);
   co_await ask(std::move(order), question);
   if (question->answer.word == LaunchWord::kFailed) co_return failure(question->answer);
   if (question->answer.word != LaunchWord::kLoaded) co_return no_launcher();
   question->files.is_many = question->answer.number != 0;
+  question->files.on_loan = loan(id);
   co_return std::move(question->files);
+}
+
+// The launcher is told when the last one who has it lets go.
+std::shared_ptr<void> RemoteMaker::loan(uint32_t id) {
+  return {nullptr, [weak = weak_from_this(), id](void*) {
+            if (std::shared_ptr<RemoteMaker> maker = weak.lock())
+              maker->send({.word = LaunchWord::kLoadOver, .id = id});
+          }};
 }
 
 Result<void> RemoteMaker::drop_workspace(const std::string& session) {
@@ -195,9 +209,22 @@ Task<Result<FileAnswer>> RemoteMaker::work_on_file(FileOrder work) {
   if (answer.word != LaunchWord::kFileDone || answer.descriptors.size() != 1)
     co_return no_launcher();
   ForeignFd memory(answer.descriptors[0].release());
-  Result<std::string> bytes = read_sealed(memory, kMostFileBytes);
-  if (!bytes) co_return bytes.error();
-  co_return FileAnswer{answer.number != 0, std::move(*bytes)};
+  struct stat info {};
+  if (!memory.is_sealed_memory() || ::fstat(memory.get(), &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) > kMostFileBytes)
+    co_return no_launcher();
+  FileAnswer done{answer.number != 0, {}};
+  done.bytes.reserve(static_cast<size_t>(info.st_size));
+  Slices slices(loop_);
+  for (std::string piece(1 << 20, '\0'); done.bytes.size() < static_cast<size_t>(info.st_size);) {
+    ssize_t got =
+        ::pread(memory.get(), piece.data(), piece.size(), static_cast<off_t>(done.bytes.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) co_return Error::system("read a file of the workspace");
+    done.bytes.append(piece, 0, static_cast<size_t>(got));
+    if (slices.over()) co_await slices.turn();
+  }
+  co_return done;
 }
 
 // The launcher knows where the state folder is; it is told what lies in it.

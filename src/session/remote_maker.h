@@ -77,6 +77,7 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
   Task<void> ask(LaunchPacket packet, std::shared_ptr<Question> question);
   Task<Result<void>> ask_until_done(LaunchPacket order);
   std::shared_ptr<RemoteHold> hold(uint32_t id);
+  std::shared_ptr<void> loan(uint32_t id);
   LaunchPacket room_order(LaunchWord, const std::string& room, const std::string& session) const;
   void wait_readable();
   void wait_writable();

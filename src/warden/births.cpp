@@ -72,6 +72,8 @@ bool is_older(long fd) {
   return info.stx_btime.tv_nsec <= warden.start_nsec;
 }
 
+bool is_older_for_sure(long fd) { return keeps_births(fd) && is_older(fd); }
+
 // Whoever works in a folder knows it by its path, not by its age: what is made where one stood is
 // that folder to them. Only asked and changed by who has the order of changes.
 void remember_place(const char* path, uint32_t size, long folder) {

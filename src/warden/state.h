@@ -88,6 +88,7 @@ long text_of(int fd, char* text, uint32_t size);
 // ---- ages (births.cpp) --------------------------------------------------------------------------
 
 bool is_older(long fd);           // than the cell
+bool is_older_for_sure(long fd);  // no doubt counts
 void remember_made(const Spot&);  // a folder that the warden made
 // `folder` leaves this path; if it is older, what comes there next counts as older, too.
 void remember_place(const char* path, uint32_t size, long folder);

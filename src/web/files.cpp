@@ -5,15 +5,18 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <fmt/format.h>
+#include <boost/json.hpp>
 
 #include "base/control.h"
 #include "base/large_folder.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "session/frames.h"
 #include "web/utf8.h"
 
 namespace caisson::web {
@@ -74,30 +77,25 @@ std::string draft_name() {
   return ".caisson-" + hex(bytes);
 }
 
-Result<void> write_whole(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return Error::system("write to the workspace");
-    bytes.remove_prefix(static_cast<size_t>(put));
+// The whole of `from`, which may grow meanwhile. Where it stands is for others to say: not used.
+Task<Result<void>> copy(session::Slices& slices, int from, int to, uint64_t limit) {
+  constexpr size_t kPiece = 1 << 20;
+  for (off_t done = 0;;) {
+    ssize_t moved = ::sendfile(to, from, &done, kPiece);
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved < 0) co_return Error::system("copy a file of the workspace");
+    if (moved == 0) co_return Result<void>();
+    if (static_cast<uint64_t>(done) > limit)
+      co_return Error{"the file is too large", fmt::format("at most {} bytes", limit), EFBIG};
+    if (slices.over()) co_await slices.turn();
   }
-  return {};
 }
 
-Result<std::string> read_whole(int fd, uint64_t limit) {
-  std::string text;
-  for (;;) {
-    size_t before = text.size(), step = 256 * 1024;
-    text.resize(before + step);
-    ssize_t got = ::read(fd, text.data() + before, step);
-    text.resize(before + static_cast<size_t>(got > 0 ? got : 0));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Error::system("read from the workspace");
-    if (got == 0) return text;
-    // It may grow while it is read.
-    if (text.size() > limit)
-      return Error{"the file is too large", fmt::format("at most {} bytes", limit), EFBIG};
-  }
+json::object entry_of(std::string_view name, const struct stat& found) {
+  return {{"name", lossy_utf8(name)},
+          {"type", type_of(found.st_mode)},
+          {"size", found.st_size},
+          {"modified", found.st_mtim.tv_sec}};
 }
 
 }  // namespace
@@ -139,33 +137,33 @@ Result<bool> Workspace::is_folder(const Parts& parts) const {
   return S_ISDIR(found.st_mode);
 }
 
-Result<json::array> Workspace::list(const Parts& parts) const {
-  UniqueFd fd = TRY(open_beneath(parts, O_RDONLY | O_DIRECTORY));
-  if (is_too_large_to_list(fd.get()))
-    return Error{fmt::format("{} is too large a folder to be listed", shown(parts)),
-                 "name the files in it", E2BIG};
-  DIR* stream = ::fdopendir(fd.get());
-  if (!stream) return Error::system("list " + shown(parts));
-  fd.release();
-  ScopeExit close([&] { ::closedir(stream); });
-  json::array entries;
+Task<Result<UniqueFd>> Workspace::list(session::Slices& slices, Parts parts) const {
+  Result<UniqueFd> fd = open_beneath(parts, O_RDONLY | O_DIRECTORY);
+  if (!fd) co_return fd.error();
+  if (is_too_large_to_list(fd->get()))
+    co_return Error{fmt::format("{} is too large a folder to be listed", shown(parts)),
+                    "name the files in it", E2BIG};
+  DIR* stream = ::fdopendir(fd->get());
+  if (!stream) co_return Error::system("list " + shown(parts));
+  fd->release();
+  ScopeExit close([stream] { ::closedir(stream); });
+  std::string text = "{\"files\":[";
+  size_t entries = 0;
   while (const dirent* entry = ::readdir(stream)) {
     std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (entries.size() == kMostEntries)
-      return Error{
+    if (entries == kMostEntries)
+      co_return Error{
           fmt::format("{} has more than {} entries", shown(parts), kMostEntries), {}, E2BIG};
     struct stat found {};
     if (::fstatat(::dirfd(stream), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
-    entries.push_back(json::object{{"name", lossy_utf8(name)},
-                                   {"type", type_of(found.st_mode)},
-                                   {"size", found.st_size},
-                                   {"modified", found.st_mtim.tv_sec}});
+    text += (entries++ ? "," : "") + json::serialize(entry_of(name, found));
+    if (slices.over()) co_await slices.turn();
   }
-  return entries;
+  co_return session::sealed_memfd("caisson-file", text + "]}");
 }
 
-Result<std::string> Workspace::read(const Parts& parts) const {
+Result<UniqueFd> Workspace::open_file(const Parts& parts) const {
   // O_NONBLOCK: a FIFO in the file's place would hold us for ever.
   UniqueFd fd = TRY(open_beneath(parts, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   struct stat found {};
@@ -175,23 +173,35 @@ Result<std::string> Workspace::read(const Parts& parts) const {
   if (static_cast<uint64_t>(found.st_size) > kLargestFile)
     return Error{fmt::format("{} is too large", shown(parts)),
                  fmt::format("at most {} bytes", kLargestFile), EFBIG};
-  return read_whole(fd.get(), kLargestFile);
+  return fd;
 }
 
-Result<void> Workspace::write(const Parts& parts, std::string_view bytes) const {
-  UniqueFd parent = TRY(open_parent(parts, true));
+Task<Result<UniqueFd>> Workspace::read(session::Slices& slices, Parts parts) const {
+  Result<UniqueFd> from = open_file(parts);
+  if (!from) co_return from.error();
+  Result<UniqueFd> to = session::unsealed_memfd("caisson-file");
+  if (!to) co_return to.error();
+  Result<void> done = co_await copy(slices, from->get(), to->get(), kLargestFile);
+  if (done) done = session::seal(to->get());
+  if (!done) co_return done.error();
+  co_return to;
+}
+
+Task<Result<void>> Workspace::write(session::Slices& slices, Parts parts, int bytes) const {
+  Result<UniqueFd> parent = open_parent(parts, true);
+  if (!parent) co_return parent.error();
   std::string draft = draft_name();
-  UniqueFd fd(::openat(parent.get(), draft.c_str(),
+  UniqueFd fd(::openat(parent->get(), draft.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!fd) return refused(parts, "write");
-  Result<void> written = write_whole(fd.get(), bytes);
+  if (!fd) co_return refused(parts, "write");
+  Result<void> written = co_await copy(slices, bytes, fd.get(), kLargestFile);
   // rename(2) replaces a link at that name by the file, and doesn't follow it.
   if (written.ok() &&
-      ::renameat(parent.get(), draft.c_str(), parent.get(), parts.back().c_str()) == 0)
-    return {};
+      ::renameat(parent->get(), draft.c_str(), parent->get(), parts.back().c_str()) == 0)
+    co_return Result<void>();
   Error why = written.ok() ? refused(parts, "write") : written.error();
-  ::unlinkat(parent.get(), draft.c_str(), 0);
-  return why;
+  ::unlinkat(parent->get(), draft.c_str(), 0);
+  co_return why;
 }
 
 Result<void> Workspace::remove(const Parts& parts) const {
@@ -208,30 +218,45 @@ std::string path_of(const Workspace::Parts& parts) {
   return path;
 }
 
-Result<session::FileAnswer> work_on_file(const session::FileOrder& order) {
-  Workspace workspace = TRY(Workspace::open(order.folder));
+namespace {
+
+Result<Workspace::Parts> parts_of(const std::string& path) {
   Workspace::Parts parts;
-  if (!order.path.empty() && !order.path.starts_with('/'))
-    return Error{"a path below the workspace begins with /", {}, EINVAL};
-  if (!order.path.empty())
-    for (std::string_view part : split(std::string_view(order.path).substr(1), '/'))
-      parts.emplace_back(part);
-  session::FileAnswer answer;
-  switch (order.deed) {
-    case session::FileDeed::kWrite:
-      TRY(workspace.write(parts, order.bytes));
-      return answer;
-    case session::FileDeed::kRemove:
-      TRY(workspace.remove(parts));
-      return answer;
-    case session::FileDeed::kLook:
-      answer.is_listing = TRY(workspace.is_folder(parts));
-      answer.bytes = answer.is_listing
-                         ? json::serialize(json::object{{"files", TRY(workspace.list(parts))}})
-                         : TRY(workspace.read(parts));
-      return answer;
-  }
-  return Error{"a deed that isn't known", {}, EINVAL};
+  if (path.empty()) return parts;
+  if (!path.starts_with('/')) return Error{"a path below the workspace begins with /", {}, EINVAL};
+  for (std::string_view part : split(std::string_view(path).substr(1), '/'))
+    parts.emplace_back(part);
+  return parts;
+}
+
+Task<Result<UniqueFd>> do_job(session::Slices& slices, const Workspace& workspace,
+                              const Workspace::Parts& parts, const session::FileJob& job,
+                              bool is_folder) {
+  Result<void> done = Error{"a deed that isn't known", {}, EINVAL};
+  if (job.deed == session::FileDeed::kLook && is_folder)
+    co_return co_await workspace.list(slices, parts);
+  if (job.deed == session::FileDeed::kLook) co_return co_await workspace.read(slices, parts);
+  if (job.deed == session::FileDeed::kWrite)
+    done = co_await workspace.write(slices, parts, job.bytes.get());
+  if (job.deed == session::FileDeed::kRemove) done = workspace.remove(parts);
+  if (!done) co_return done.error();
+  co_return session::sealed_memfd("caisson-file", "");
+}
+
+}  // namespace
+
+Task<Result<session::FileDone>> work_on_file(Loop& loop, session::FileJob job) {
+  session::Slices slices(loop);
+  Result<Workspace> workspace = Workspace::open(job.folder);
+  if (!workspace) co_return workspace.error();
+  Result<Workspace::Parts> parts = parts_of(job.path);
+  if (!parts) co_return parts.error();
+  Result<bool> is_folder = false;
+  if (job.deed == session::FileDeed::kLook) is_folder = workspace->is_folder(*parts);
+  if (!is_folder) co_return is_folder.error();
+  Result<UniqueFd> bytes = co_await do_job(slices, *workspace, *parts, job, *is_folder);
+  if (!bytes) co_return bytes.error();
+  co_return session::FileDone{*is_folder, std::move(*bytes)};
 }
 
 }  // namespace caisson::web

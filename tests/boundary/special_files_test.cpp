@@ -2,6 +2,10 @@
 // host that looks at the workspace.
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
 
 #include "cell.h"
 
@@ -30,6 +34,36 @@ TEST(SpecialFiles, T13_APipeInPlaceOfASettingsFileHoldsNobodyUp) {
   RunOptions soon{.deadline = 10s};
   EXPECT_FALSE(run_cell({host / "venv/bin/python"}, {}, soon).late);
   EXPECT_FALSE(run_cell({"/bin/true"}, {"--policy", host / "venv/pyvenv.cfg"}, soon).late);
+}
+
+bool waits(const Process& writer) {
+  std::ifstream file("/proc/" + std::to_string(writer.pid()) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.find(") S ") != std::string::npos;
+}
+
+// A device or a pipe does something as soon as it is opened, and it was a cell that put it there.
+TEST(SpecialFiles, T13_WhatIsNoFileIsNotOpenedInPlaceOfOne) {
+  TempFolder host;
+  make_folder(host / "venv/bin");
+  copy_program("/bin/true", host / "venv/bin/python");
+  std::string pipe = host / "pipe", config = host / "venv/pyvenv.cfg";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
+  RunOptions soon{.deadline = 10s};
+  auto is_left_alone = [&](const Words& command, const Words& options) {
+    Process writer({"/bin/sh", "-c", "echo whole >" + pipe}, soon);
+    EXPECT_TRUE(eventually([&] { return waits(writer); }));
+    run_cell(command, options, soon);
+    return waits(writer) && run({"/bin/cat", pipe}, {.deadline = 5s}).out == "whole\n";
+  };
+  ASSERT_EQ(::symlink(pipe.c_str(), config.c_str()), 0);
+  EXPECT_TRUE(is_left_alone({host / "venv/bin/python"}, {}));
+  EXPECT_TRUE(is_left_alone({"/bin/true"}, {"--policy", config}));
+  // Control: it is gone when somebody has opened the pipe.
+  Process writer({"/bin/sh", "-c", "echo whole >" + pipe}, soon);
+  EXPECT_TRUE(eventually([&] { return waits(writer); }));
+  run({"/bin/sh", "-c", "exec <" + pipe});
+  EXPECT_FALSE(writer.finish().late);
 }
 
 TEST(SpecialFiles, T13_NoDeviceCanBeMade) {

@@ -115,19 +115,42 @@ def answer_a_part(writer, say, wanted):
     writer.write(b"HTTP/1.1 " + head + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
 
 
+def range_of(line, headers):
+    """What part is asked for: by Range, by the names that others have for it, or as S3 does."""
+    if number := re.search(r"[?&]partNumber=(\d+) ", line):
+        first = 2 * (int(number.group(1)) - 1)
+        return f"bytes={first}-{first + 1}"
+    return next((headers[name] for name in ("x-ms-range", "range", "request-range")
+                 if name in headers), None)
+
+
+def answer_by_name(writer, say):
+    """As httpbin's /response-headers: what was sent is the name of a header."""
+    writer.write(b"HTTP/1.1 200 OK\r\nX-%s: 1\r\n%s: 2\r\n%s-too: 3\r\nX-Plain: 4\r\n"
+                 b"Content-Length: 2\r\n\r\nok" % (say, say.upper(), say.title()))
+
+
 async def answer_in_chunks(reader, writer):
     """What stands in X-Say of the request, one byte to a chunk, each sent for itself; or, asked for
-    /times/N, so many times in a body that has a length; or, asked for /part, what Range wants."""
+    /times/N, so many times in a body that has a length; or, asked for /part, what Range wants; or,
+    asked for /name, as the name of a header, which for /broken-name has a value that is none."""
     while True:
         _head, line, headers = await read_head(reader)
         if line.startswith("GET /times/"):
             times = int(line.split()[1].removeprefix("/times/"))
             await answer_at_length(writer, headers["x-say"].encode("latin-1"), times)
             continue
-        if line.startswith("GET /part "):
-            answer_a_part(writer, headers["x-say"].encode("latin-1"), headers.get("range"))
+        if line.startswith(("GET /part ", "GET /part?")):
+            answer_a_part(writer, headers["x-say"].encode("latin-1"), range_of(line, headers))
             await writer.drain()
             continue
+        if line.startswith("GET /name "):
+            answer_by_name(writer, headers["x-say"].encode("latin-1"))
+            await writer.drain()
+            continue
+        if line.startswith("GET /broken-name "):
+            writer.write(b"HTTP/1.1 200 OK\r\n%s: \1\r\n\r\n" % headers["x-say"].encode("latin-1"))
+            return
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         for byte in headers.get("x-say", "nothing").encode("latin-1"):
             writer.write(b"1;odd=yes\r\n%c\r\n" % byte)
@@ -150,15 +173,28 @@ async def websocket_frame(reader):
     return first & 0x0f, bytes(byte ^ mask[i % 4] for i, byte in enumerate(data))
 
 
+async def websocket_tell(reader, writer, head, text):
+    """`text` in two halves: one in the same write as the head, one when the client has spoken."""
+    message = bytes([0x81, len(text)]) + text
+    half = len(message) - len(text) // 2
+    writer.write(head + message[:half])
+    await websocket_frame(reader)
+    writer.write(message[half:])
+    await writer.drain()
+
+
 async def websocket_echo(reader, writer):
-    _head, _line, headers = await read_head(reader)
+    _head, line, headers = await read_head(reader)
     if headers.get("upgrade", "").lower() != "websocket":
         writer.write(b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n")
         return
     key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
     accept = base64.b64encode(hashlib.sha1(key.encode()).digest())
-    writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+    head = (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept + b"\r\n\r\n")
+    if line.startswith("GET /told "):
+        return await websocket_tell(reader, writer, head, headers["authorization"].encode())
+    writer.write(head)
     while True:
         opcode, data = await websocket_frame(reader)
         size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2, "big")

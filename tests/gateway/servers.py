@@ -132,6 +132,7 @@ http {{
                         proxy_request_buffering off; proxy_http_version 1.1; }}
     location = /account {{ add_header X-Seen $http_authorization;
                            return 200 "you sent $http_authorization\\n"; }}
+    location = /piece {{ return 206 "$http_authorization\\n"; }}
   }}
 }}
 """

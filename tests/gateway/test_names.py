@@ -311,3 +311,43 @@ class OtherProtocols(harness.GatewayTest):
     def test_made_up_address_that_nobody_looked_up_leads_nowhere(self):
         ended = self.script(WWW, "raw.py", "198.18.77.77", "80", stdin=b"GET / HTTP/1.0\r\n\r\n")
         self.assertIn(ended.err, ("reset\n", "refused\n"), ended)
+
+
+FLOOD = """
+import socket, sys
+def ask(name):
+    try: socket.getaddrinfo(name, 80)
+    except OSError: pass
+for i in range(int(sys.argv[1])): ask(f"junk{i}.example")
+ask("evil.example"); ask("evil.example")
+for i in range(int(sys.argv[1])): ask(f"junk{i}.example")
+try: socket.create_connection(("198.51.100.7", 4444), timeout=10)
+except OSError: pass
+"""
+
+
+class Floods(harness.GatewayTest):
+    """Names that are made up by the hundred hide nothing of what comes behind them."""
+
+    def recorded(self):
+        path = os.path.join(self.top, "home", ".local", "state", "caisson", "audit.jsonl")
+        with open(path, encoding="utf-8") as lines:
+            events = [json.loads(line)["event"] for line in lines]
+        return [event for event in events if event["kind"] == "end"][-1]
+
+    def test_what_comes_behind_a_flood_is_told_and_the_rest_is_counted(self):
+        for many in (0, 150, 1300):
+            with self.subTest(many=many):
+                ended = self.cell(WWW, [*WITHOUT_PROXIES, harness.PYTHON, "-c", FLOOD, str(many)])
+                self.assert_works(ended)
+                end = self.recorded()
+                self.assertEqual(end["denials"], ended.denials)
+                listed = [one for one in ended.denials if "resource" in one]
+                more = sum(one.get("more", 0) for one in ended.denials)
+                self.assertEqual(len(listed) + more, many + 2, ended)
+                self.assertEqual(end["denials_left_out"], more)
+                self.assertEqual(more > 0, many > 0)
+                self.assertLess(len(listed), 150)
+                told = {one["resource"]: one.get("count", 1) for one in listed}
+                self.assertGreaterEqual(told["dns evil.example"], 2)
+                self.assertEqual(told["tcp 198.51.100.7:4444"], 1)

@@ -257,12 +257,65 @@ class Masked(SecretCase):
         """Asked for two bytes at a time, no part would have the whole value in it."""
         at = f"{API}:{names.CHUNKED_TLS}"
         policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
-        ended = self.shell("for at in 0 2 4 6; do for name in Range Request-Range; do curl -sSf -H "
+        ended = self.shell("for at in 0 2 4 6; do for name in Range Request-Range x-ms-range; do "
+                           "curl -sSf -H "
                            f'"X-Say: $KEY" -H "$name: bytes=$at-$((at + 1))" https://{at}/part; '
                            "echo; done; done", policy)
         self.assert_works(ended)
+        self.assertEqual(len(ended.out.split()), 12, ended)
         for line in ended.out.split():
             self.assertRegex(line, r"^caisson_KEY_[0-9a-f]{32}\**$")
+        self.assert_kept(ended)
+
+    def test_answer_that_is_a_part_all_the_same_is_refused(self):
+        """Asked for in a way that nobody knew: by the number of a part (S3), over HTTP/2 too."""
+        at = f"{API}:{names.CHUNKED_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at},{API}"]
+        ask = "curl -sS -w ' %{http_version} %{http_code}\n' "
+        ended = self.shell("for part in 1 2 3 4; do " + ask + '-H "X-Say: $KEY" '
+                           f'"https://{at}/part?partNumber=$part"; done; '
+                           + ask + f'-H "Authorization: Bearer $KEY" https://{API}/piece', policy)
+        self.assert_works(ended)
+        told = "is a part, so secrets in it can't be masked; ask for the whole\"}"
+        self.assertEqual(re.findall(re.escape(told) + r"\s+(\S+) (\d+)\n", ended.out),
+                         [("1.1", "502")] * 4 + [("2", "502")], ended)
+        self.assert_kept(ended)
+
+    def test_copy_of_a_part_is_refused(self):
+        """The host would make whole objects of it, of which none has the whole value."""
+        for name in ("x-amz-copy-source-range", "x-ms-source-range"):
+            with self.subTest(name=name):
+                path = self.path("copy")
+                ended = self.shell("curl -sS -o /dev/null -w '%{http_code}' -X PUT -H "
+                                   f'"Authorization: Bearer $KEY" -H "{name}: bytes=0-1" '
+                                   f"https://{API}:{PORT}{path}")
+                self.assert_works(ended, "403")
+                self.assertEqual(self.recorded(path), [])
+                self.assert_told(ended, API, "copy it whole")
+
+    def test_header_whose_name_is_the_value_is_dropped(self):
+        """In whatever case: servers and HTTP/2 fold names."""
+        self.value = f"sk-{secrets.token_hex(20)}.Aa_x"  # that can be one
+        self.env_of_caller = {"REAL_KEY": self.value}
+        at = f"{API}:{names.CHUNKED_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.shell(f'curl -sSf -i -H "X-Say: $KEY" https://{at}/name; '
+                           f'curl -sS -w " %{{http_code}}" -H "X-Say: $KEY" https://{at}/broken-name',
+                           policy)
+        self.assert_works(ended)
+        self.assertIn("X-Plain: 4\r\n", ended.out)
+        self.assertIn("a control byte in a header", ended.out)
+        self.assertTrue(ended.out.endswith(" 502"), ended)
+        self.assertNotIn(self.value.lower(), (json.dumps(ended.result) + ended.said).lower())
+
+    def test_value_that_begins_beside_the_answer_of_a_websocket_is_masked(self):
+        self.value = f"sk-{secrets.token_hex(20)}"
+        at = f"{API}:{names.WEBSOCKET_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.script(policy, "websocket_told.py", API, str(names.WEBSOCKET_TLS),
+                            env={"REAL_KEY": self.value})
+        self.assert_works(ended)
+        self.assertRegex(ended.out, r"^HTTP/1.1 101 .*\ncaisson_KEY_[0-9a-f]{31}\n$")
         self.assert_kept(ended)
 
     def test_parts_of_other_hosts_are_parts(self):

@@ -10,7 +10,7 @@ import unittest
 from harness import JSON, Server, ServerTest, processes_with, wait_for
 from intruder import AT_FDCWD, Intruder, socket_of_packets
 
-O_RDONLY, O_WRONLY, O_CREAT = 0, 1, 0o100
+O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_PATH = 0, 1, 0o100, 0o200000, 0o10000000
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
         "io.modelcontextprotocol/clientCapabilities": {}}
@@ -118,6 +118,17 @@ class Confined(ServerTest):
         paths = [self.key, self.note, "/etc/passwd", "/proc/self/environ", self.server.home, "/"]
         answers = self.calls(*[("openat", AT_FDCWD, path.encode(), O_RDONLY) for path in paths])
         self.assertEqual(dict(zip(paths, answers)), {path: -errno.EACCES for path in paths})
+
+    def test_no_folder_can_be_opened_and_handed_to_a_cell(self):
+        """By O_PATH Landlock lets anybody have one, and a cell that got it would go on by `..`."""
+        name = self.new()
+        self.exec(name, "1")
+        ways = [(path, flags) for path in (b"/", self.own("own"), self.own("mcp/own"), b".")
+                for flags in (O_PATH, O_PATH | O_DIRECTORY, O_DIRECTORY, O_RDONLY)]
+        answers = self.calls(*[("openat", AT_FDCWD, path, flags) for path, flags in ways])
+        self.assertEqual({way: answer for way, answer in zip(ways, answers)
+                          if answer not in (-errno.EPERM, -errno.EACCES)}, {})
+        self.assertEqual(self.exec(name, "2")["value"]["text/plain"], "2")
 
     def test_nothing_can_be_written_but_in_its_own_folder(self):
         self.exec(self.new(), "1")

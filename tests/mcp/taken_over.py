@@ -6,7 +6,7 @@ import time
 from harness import DEADLINE, McpTest
 from intruder import Intruder
 
-O_RDONLY, O_WRONLY, O_CREAT = 0, 1, 0o100
+O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_PATH = 0, 1, 0o100, 0o200000, 0o10000000
 # Words of src/session/launch_wire.h.
 MAKE_FORK, DROP, LOAD, NOTE, KEEP, TAKE_UP = 3, 6, 7, 8, 9, 10
 FORK_MADE, FILE, TAKEN_UP, DONE, FAILED = 66, 67, 70, 72, 74

@@ -7,8 +7,8 @@ import struct
 import subprocess
 
 from intruder import AT_FDCWD, Intruder, socket_of_packets
-from taken_over import (FAILED, FILE, FORK_MADE, KEEP, LOAD, MAKE_FORK, NOTE, O_CREAT, O_RDONLY,
-                        O_WRONLY, TAKE_UP, TAKEN_UP, TakenOver)
+from taken_over import (FAILED, FILE, FORK_MADE, KEEP, LOAD, MAKE_FORK, NOTE, O_CREAT, O_DIRECTORY,
+                        O_PATH, O_RDONLY, O_WRONLY, TAKE_UP, TAKEN_UP, TakenOver)
 
 
 def status_of(pid):
@@ -30,6 +30,18 @@ class Confined(TakenOver):
                                      for path in paths])
         self.assertEqual(dict(zip(paths, answers)), {path: -errno.EACCES for path in paths})
 
+    def test_no_folder_can_be_opened_and_handed_to_a_cell(self):
+        """By O_PATH Landlock lets anybody have one, and a cell that got it would go on by `..`."""
+        server = self.server()
+        server.text("rlm_exec", code="1")
+        own = os.path.dirname(self.own(server, "x"))
+        ways = [(path, flags) for path in (b"/", self.home.encode(), own, b".")
+                for flags in (O_PATH, O_PATH | O_DIRECTORY, O_DIRECTORY, O_RDONLY)]
+        answers = self.ask(server, *[("openat", AT_FDCWD, path, flags) for path, flags in ways])
+        self.assertEqual({way: answer for way, answer in zip(ways, answers)
+                          if answer not in (-errno.EPERM, -errno.EACCES)}, {})
+        self.assertEqual(server.text("rlm_exec", code="2"), "2")
+
     def test_the_intruder_himself_can(self):
         """The control: in a process without the server's bounds the same calls work."""
         free = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
@@ -40,6 +52,8 @@ class Confined(TakenOver):
         with Intruder(free.pid) as intruder:
             self.assertGreaterEqual(
                 intruder.call("openat", AT_FDCWD, self.key.encode(), O_RDONLY), 0)
+            self.assertGreaterEqual(
+                intruder.call("openat", AT_FDCWD, b"/", O_PATH | O_DIRECTORY), 0)
             self.assertGreaterEqual(intruder.call("socket", 2, 1, 0), 0)
 
     def test_nothing_can_be_written_but_in_its_own_folder(self):

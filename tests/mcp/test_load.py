@@ -2,8 +2,9 @@
 not come in by another way."""
 import json
 import os
+import time
 
-from harness import McpTest
+from harness import DEADLINE, McpTest
 
 KEY = "the-real-key-of-the-service"
 
@@ -127,3 +128,98 @@ class Load(McpTest):
                          "Loaded many into `d` (2 files, 107 chars)")
         self.assertEqual(server.text("rlm_load", path="many/*.txt", var_name="d"),
                          "Loaded *.txt into `d` (2 files, 107 chars)")
+
+
+class LoadBesideOthers(McpTest):
+    """One process opens the files of all sessions: whatever a cell puts in its folders and a client
+    asks for, it has little work with each, and little memory."""
+
+    def workspace(self, mark):
+        """Where the host has the workspace that has this name in it."""
+        for folder, folders, files in os.walk(self.state):
+            if mark in folders or mark in files:
+                return folder
+        return self.fail(f"there is no {mark}")
+
+    def cpu_seconds(self, pid):
+        with open(f"/proc/{pid}/stat") as stat:
+            ticks = stat.read().rpartition(")")[2].split()[11:13]
+        return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+    def peak_mb(self, pid):
+        with open(f"/proc/{pid}/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+    def test_links_of_a_cell_and_a_long_path_are_little_work(self):
+        server = self.server()
+        server.text("rlm_exec", code="import os\nos.chdir('/workspace')\nos.mkdir('mark')\nos.mkdir('a')\n"
+                                     "os.symlink('a/../' * 818 + '.', 'l')")
+        # 19: the kernel may count each link twice, and gives up at 40.
+        path = self.workspace("mark") + "/" + "l/" * 19
+        path += "./" * ((3990 - len(path)) // 2) + "nothing"
+        before = self.cpu_seconds(self.launcher(server))
+        server.fails("rlm_load", path=path, var_name="k")
+        self.assertLess(self.cpu_seconds(self.launcher(server)) - before, 0.7)
+
+    def test_plain_parts_behind_a_wildcard_are_little_memory(self):
+        server = self.server()
+        server.text("rlm_exec", code="import os\nos.mkdir('/workspace/mark')\n"
+                                     "for i in range(6000): os.mknod(f'/workspace/mark/{i}')")
+        path = self.workspace("mark") + "/mark/*"
+        path += ("/" + "x" * ((3990 - len(path)) // 40 - 1)) * 40
+        before = self.peak_mb(self.launcher(server))
+        server.fails("rlm_load", path=path, var_name="k")
+        self.assertLess(self.peak_mb(self.launcher(server)) - before, 40)
+
+    def test_paths_that_were_found_are_little_memory(self):
+        """So deep in a folder, 5,000 names are more than 16 MiB."""
+        server = self.server()
+        server.text("rlm_exec", code="import os\nos.chdir('/workspace')\nos.mkdir('mark')\nos.chdir('mark')\n"
+                                     "for i in range(14):\n    os.mkdir('d' * 240)\n    os.chdir('d' * 240)\n"
+                                     "for i in range(6000): os.mkdir(str(i))\nos.chdir('/')")
+        path = self.workspace("mark") + "/mark" + ("/" + "d" * 240) * 14 + "/*/x"
+        self.assertIn("too many names", server.fails("rlm_load", path=path, var_name="k"))
+
+    def test_others_have_their_turn_while_names_are_compared(self):
+        """To compare one such name with such a pattern takes a millisecond."""
+        server = self.server()
+        server.text("rlm_exec", session="other", code="1")
+        server.text("rlm_exec", code="import os\nos.mkdir('/workspace/mark')\nfor i in range(4000):\n"
+                                     "    os.mknod('/workspace/mark/' + 'a' * 230 + str(i))")
+        path = self.workspace("mark") + "/mark/*["
+        path += "x" * (3900 - len(path)) + "a]b"
+        search = server.start_call("rlm_load", path=path, var_name="k")
+        server.text("rlm_load", session="other", path="/etc/passwd", var_name="k")
+        self.assertEqual(server.pending, [])  # it goes on
+        self.assertTrue(server.answer(search)["result"]["isError"])
+
+    def test_all_loads_together_take_no_more_memory_than_one_may(self):
+        """A session that does not take in what it was lent holds it: 1 GiB is what one may have.
+        The files are holes: here nothing is as large as it looks."""
+        holes = {size: self.file(f"project/{size}", "") for size in (1000, 100, 1)}
+        for size, path in holes.items():
+            os.truncate(path, size << 20)
+        server = self.server()
+        load = {"var_name": "k", "as": "bytes"}
+        server.text("rlm_exec", session="b", code="1")
+        server.text("rlm_exec", session="a", code="import os, signal, threading\nthreading.Timer("
+                                                  "0.3, os.kill, (os.getpid(), signal.SIGSTOP)).start()")
+        self.wait_stopped(server)
+        server.start_call("rlm_load", session="a", path=holes[1000], **load)
+        text = server.fails("rlm_load", session="b", path=holes[100], **load)
+        self.assertIn("other sessions", text)
+        # A small one waits for nobody.
+        self.assertIn("Loaded", server.text("rlm_load", session="b", path=holes[1], **load))
+
+    def wait_stopped(self, server):
+        end = time.monotonic() + DEADLINE
+        while time.monotonic() < end:
+            for pid in self.descendants(server.process.pid):
+                try:
+                    with open(f"/proc/{pid}/stat") as stat:
+                        if stat.read().rpartition(")")[2].split()[0] == "T":
+                            return
+                except OSError:
+                    continue
+            time.sleep(0.01)
+        self.fail("nothing was stopped")

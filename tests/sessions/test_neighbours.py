@@ -180,6 +180,20 @@ class Neighbours(SessionTest):
         answer = self.bad.ask("get", name="large", max_bytes=4 << 20)
         self.assertEqual(len(answer["result"]["value"]), 3 << 20)
 
+    def test_a_report_that_is_no_object_does_not_end_the_keeper(self):
+        """What comes out of a checkpoint reports, and the code has shaped it."""
+        for body in (b"[]", b"7", b"null"):
+            bad = self.session()
+            self.ok(bad.exec("kept = 2"))
+            self.ok(bad.exec(FORGE + f"""
+def report(self, sock):
+    sock.sendmsg([struct.pack('<BBIQ', 96, 0, 0, 0) + {body!r}])
+type(place()['self']).report = report
+shaped = 1"""))
+            with self.assertRaises(Refused):
+                self.host.ask("branch", bad.name, **{"as": "from-" + bad.name})
+            self.assertEqual(bad.value("kept"), 2, body)  # the keeper lives, and so does the session
+
     def test_functions_that_the_host_does_not_have_cost_it_nothing(self):
         before = peak_memory(self.host.process.pid)
         self.attack(

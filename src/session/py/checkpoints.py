@@ -172,8 +172,11 @@ def birth(known, deliver, meanwhile=None):
         f.close_all(fds)
         if kind != f.READY or pid in known or pid in (0, getpid()) or len(body) > 4096:
             raise f.Broken("it did not report as it should")
+        facts = loads(body)
+        if type(facts) is not dict:  # user code may have shaped what reports
+            raise f.Broken("its report is no object")
         made = [theirs, their_line]
-        return Live(ours, our_line, Process(pid), loads(body))
+        return Live(ours, our_line, Process(pid), facts)
     except (OSError, TimedOut, f.Broken, ValueError):
         return None
     finally:

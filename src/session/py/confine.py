@@ -5,6 +5,7 @@ to make namespaces, and a fork that has been through here does not. Every step i
 that could not be confined whole does not begin.
 """
 
+import sys
 from fcntl import ioctl
 from posix import (
     O_CLOEXEC,
@@ -19,6 +20,7 @@ from posix import (
     getegid,
     geteuid,
     getpid,
+    mkdir,
     open as open_file,
     pread,
     read,
@@ -62,7 +64,8 @@ MAX_FILTER = 1 << 16
 LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446  # the same everywhere
 LANDLOCK_READ = 0x1 | 0x4 | 0x8  # execute, read files, list folders
 LANDLOCK_OF_FILES = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000
-WRITABLE = ("/tmp", "/dev/shm", "/dev/pts", "/workspace")
+PRIVATE = ("/tmp", "/dev/shm")
+WRITABLE = (*PRIVATE, "/dev/pts", "/workspace")
 # What a fresh /proc shows of the host, covered as in every other cell.
 MASKED_FILES = ("cmdline", "config.gz", "diskstats", "interrupts", "kallsyms", "kcore", "key-users",
                 "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "locks", "modules",
@@ -156,8 +159,15 @@ def mounts(order):
         close(fd)
     size = "size=%d,nr_inodes=%d,mode=1777" % (order["tmp_bytes"],
                                                max(1024, order["tmp_bytes"] // 4096))
-    for folder in ("/tmp", "/dev/shm"):
+    python = python_below(PRIVATE)
+    for folder in PRIVATE:
         mount("none", folder, "tmpfs", MS_NOSUID | MS_NODEV, size)
+    for place, fd in python:
+        # A folder of the zygote's own /tmp, with what is the host's mounted in it: siblings have it, too.
+        make_folders(place)
+        mount("/proc/self/fd/%d" % fd, place, None, MS_BIND | MS_REC)
+        mount(None, place, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+        close(fd)
     # A sibling's terminal must not show in it.
     mount("none", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
           "newinstance,ptmxmode=0666,mode=620,max=64")
@@ -167,6 +177,26 @@ def mounts(order):
     mount(None, "/proc", None,
           MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
     chdir("/workspace")
+
+
+def python_below(folders):
+    """(place, descriptor) of the interpreter's own folders that lie there, a virtualenv in /tmp: what
+    it imports later has to be found there still."""
+    found = {}
+    for place in (sys.base_prefix, sys.prefix):
+        if any(place.startswith(folder + "/") for folder in folders):
+            found[place] = open_file(place, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    return found.items()
+
+
+def make_folders(path):
+    at = path.find("/", 1)
+    while at > 0:
+        at = path.find("/", at + 1)
+        try:
+            mkdir(path if at < 0 else path[:at], 0o755)
+        except FileExistsError:
+            pass
 
 
 def leave_low_numbers():
