@@ -166,7 +166,7 @@ def mounts(order):
         # A folder of the zygote's own /tmp, with what is the host's mounted in it: siblings have it, too.
         make_folders(place)
         mount("/proc/self/fd/%d" % fd, place, None, MS_BIND | MS_REC)
-        mount(None, place, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+        mount(None, place, None, MS_RDONLY | MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV)
         close(fd)
     # A sibling's terminal must not show in it.
     mount("none", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
