@@ -24,7 +24,7 @@ namespace {
 
 // Loads of others that are under way take seconds; a client has given up by a minute.
 constexpr std::chrono::seconds kLoadPatience{10};
-constexpr uint64_t kMostLoads = uint64_t{1} << 30;  // bytes, unless somebody says
+constexpr uint64_t kLoadedAtOnce = uint64_t{1} << 30;  // bytes, unless somebody says
 constexpr size_t kMostDenied = 4096;
 
 // At /branches: what checkpoints and branches hold of files (py/layers.py).
@@ -86,7 +86,7 @@ LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolde
     for (char** one = environ; *one; ++one) options_.environment.emplace_back(*one);
   for (const std::string& folder : options_.written) written_.add_folder(folder);
   written_.know(options_.known_words);
-  bound_loads(kMostLoads);
+  bound_loads(kLoadedAtOnce);
 }
 
 LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options)
