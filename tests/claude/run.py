@@ -6,15 +6,15 @@
 --install puts the npm package into FOLDER unless it is there, and ends well, saying so, where npm
 can't. The model is a script (fake_api.py). The last line is "N passed, M failed".
 """
-import argparse
 import os
 import subprocess
 import sys
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "runner")]
 sys.dont_write_bytecode = True
+
+import runner  # noqa: E402
 
 PACKAGE = "@anthropic-ai/claude-code@2.1.325"  # the version that the tests were written with
 
@@ -34,35 +34,11 @@ def installed(folder):
     return program
 
 
-class Result(unittest.TextTestResult):
-    """Counts tests, not their parts."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.failed_ids = set()
-
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.failed_ids.add(test.id())
-
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.failed_ids.add(test.id())
-
-    def addSubTest(self, test, subtest, err):
-        super().addSubTest(test, subtest, err)
-        if err is not None:
-            self.failed_ids.add(test.id())
-
-
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("binary")
+    parser = runner.parser()
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--client")
     where.add_argument("--install", metavar="FOLDER")
-    parser.add_argument("-k", action="append", default=[], metavar="PATTERN")
-    parser.add_argument("-v", action="store_true")
     options = parser.parse_args()
     client = options.client or installed(options.install)
     if not client:
@@ -70,16 +46,7 @@ def main():
 
     import harness
     harness.use(options.binary, client)
-    loader = unittest.TestLoader()
-    if options.k:
-        loader.testNamePatterns = [k if "*" in k else f"*{k}*" for k in options.k]
-    suite = loader.discover(HERE, pattern="test_*.py", top_level_dir=HERE)
-    runner = unittest.TextTestRunner(stream=sys.stdout, resultclass=Result,
-                                     verbosity=2 if options.v else 1)
-    result = runner.run(suite)
-    failed = len(result.failed_ids)
-    print(f"{result.testsRun - failed} passed, {failed} failed", flush=True)
-    sys.exit(1 if failed or result.testsRun == 0 else 0)
+    sys.exit(runner.run(HERE, options))
 
 
 if __name__ == "__main__":

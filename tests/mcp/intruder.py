@@ -103,15 +103,21 @@ class Intruder:
             return memory.read(size)
 
     def put(self, data):
-        """Bytes in its memory that stay while it is stopped; their address."""
+        """Bytes in its memory that stay until the next message; their address."""
         if self.free is None:
-            self.free = self.registers()[31 if ARM else 19] - 40000
+            self.begin_message()
         address, self.free = self.free, self.free + (len(data) + 64 & ~15)
         self.write(address, data)
         return address
 
+    def begin_message(self):
+        """Below its stack, and never up to it: who asks a hundred times must not write over what the
+        process goes on with."""
+        self.free = self.registers()[31 if ARM else 19] - 40000
+
     def send(self, socket, data, descriptors=()):
         """One message with descriptors of its own."""
+        self.begin_message()
         rights = struct.pack(f"<Qii{len(descriptors)}i", 16 + 4 * len(descriptors), 1, 1, *descriptors)
         rights += bytes(-len(rights) % 8)
         pieces = struct.pack("<QQ", self.put(data), len(data))
@@ -121,8 +127,7 @@ class Intruder:
     def receive(self, socket):
         """One message: its bytes and its descriptors, as numbers of its own. None: there is none yet."""
         size, room = 49152, 256
-        if self.free is None:
-            self.put(b"")
+        self.begin_message()
         data, rights = self.free - 200000, self.put(bytes(room))
         pieces = struct.pack("<QQ", data, size)
         head = self.put(struct.pack("<QQQQQQQ", 0, 0, self.put(pieces), 1, rights, room, 0))

@@ -7,6 +7,8 @@ import sys
 import time
 import unittest
 
+import watch
+
 
 class Result(unittest.TextTestResult):
     """Counts tests, not their parts: a test with several failing subtests is one failed test."""
@@ -16,13 +18,23 @@ class Result(unittest.TextTestResult):
         self.ids, self.failed_ids = set(), set()
         self.slow = []
 
+    def startTestRun(self):
+        super().startTestRun()
+        watch.begin()
+
+    def stopTestRun(self):
+        watch.end()
+        super().stopTestRun()
+
     def startTest(self, test):
         super().startTest(test)
         self.ids.add(test.id())
         self.began = time.monotonic()
+        watch.begin()
 
     def stopTest(self, test):
         self.slow.append((time.monotonic() - self.began, test.id()))
+        watch.begin()  # for what a class makes and removes
         super().stopTest(test)
 
     def addFailure(self, test, err):

@@ -12,10 +12,12 @@ import os
 import shutil
 import subprocess
 import sys
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "runner")]
 sys.dont_write_bytecode = True
+
+import runner  # noqa: E402
 
 
 def enter_namespace():
@@ -44,19 +46,11 @@ def be_init():
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("-v", action="store_true")
-    options.add_argument("-k", action="append")
+    options.add_argument("-k", action="append", default=[])
     options.add_argument("--python", default=sys.executable)
     chosen = options.parse_args()
     os.environ["CAISSON_SESSION_PYTHON"] = chosen.python
-    sys.path.insert(0, HERE)
-    loader = unittest.TestLoader()
-    if chosen.k:
-        loader.testNamePatterns = ["*%s*" % word for word in chosen.k]
-    tests = loader.discover(HERE, "test_*.py")
-    result = unittest.TextTestRunner(verbosity=2 if chosen.v else 1).run(tests)
-    failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
-    print("%d passed, %d failed" % (result.testsRun - failed, failed))
-    return 1 if failed or not result.testsRun else 0
+    return runner.run(HERE, chosen)
 
 
 if __name__ == "__main__":
