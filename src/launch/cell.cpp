@@ -212,11 +212,12 @@ Result<void> Cell::send_mounts(const Plan& plan, uint32_t outside) {
     if (*end && ::fchown(end->get(), outside, outside) != 0)
       return Error::system("give the cell its pipes");
   if (compiled_->mapped_mounts().empty()) return {};
-  // A namespace without maps can't map a mount. What else may come, a failure, is left for
-  // supervise().
+  // A namespace without maps can't map a mount. A failure is left for supervise().
   ChildMessage message{};
   ssize_t got = ::recv(control_.get(), &message, sizeof message, MSG_PEEK);
-  if (got != sizeof message || message.kind != MessageKind::kMapped) return {};
+  if (got != sizeof message || message.kind == MessageKind::kFailed) return {};
+  // The cell would take the next word for its mounts.
+  if (message.kind != MessageKind::kMapped) return Error::plain("the cell spoke out of its turn");
   UniqueFd mapping = TRY(mapping_namespace(pid_, plan, outside));
   std::vector<UniqueFd> mounts;
   for (const Step& step : compiled_->mapped_mounts())

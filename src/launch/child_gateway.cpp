@@ -131,16 +131,14 @@ bool means_not_here(long error) {
 }
 
 // A kernel without nftables can't lead anybody anywhere: then there is no route either, so that
-// what does not use the proxies fails at once, and the supervisor is told.
+// what does not use the proxies fails at once, and the supervisor is told: by pid 1, in its turn. A
+// word from this thread could come before the one that the ids are mapped, which is waited for.
 long lead_to_gateway(ChildState& state) {
   const ChildProgram& program = *state.program;
   if (program.steering_size == 0) return 0;
   long result = tell_kernel(NETLINK_NETFILTER, program.steering, program.steering_size, 1);
   if (means_not_here(result)) {
-    ChildMessage message{};
-    message.kind = MessageKind::kUnsteered;
-    message.value = static_cast<int32_t>(-result);
-    sys_call(SYS_write, long{program.control_fd}, &message, long{sizeof message});
+    state.unsteered = static_cast<int>(-result);
     return 0;
   }
   if (result >= 0)

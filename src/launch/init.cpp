@@ -84,6 +84,7 @@ void run_init(ChildState& state) {
   // Whoever holds the other end sees its end when the program lets go, not when pid 1 does.
   for (unsigned i = 0; i < program.passed_count; ++i) sys_call(SYS_close, long{program.passed[i]});
   if (state.terminal_fd >= 0) sys_call(SYS_close, long{state.terminal_fd});
+  if (state.unsteered) tell(state, MessageKind::kUnsteered, state.unsteered);
   give_back_clean_pages(program);
   confine(state);
 

@@ -59,7 +59,8 @@ class Ended:
     def __repr__(self):
         return (f"exit {self.code} after {self.seconds:.2f} s\nstdout: {self.out[-600:]!r}\n"
                 f"stderr: {self.err[-1500:]!r}\ndenials: {self.denials}\n"
-                f"caisson: {self.result.get('error')} {self.said[-1500:]!r}")
+                f"caisson: {self.result.get('status')}, {self.result.get('reason')} "
+                f"{self.result.get('error')} {self.said[-1500:]!r}")
 
 
 class Running:
@@ -138,9 +139,11 @@ class GatewayTest(unittest.TestCase):
 
     # -- caisson ------------------------------------------------------------------------------
 
-    def popen(self, words, env=None, **how):
+    def popen(self, words, env=None, through=(), **how):
+        """`through`: a program that runs it. (Not preexec_fn: there are threads here, and a fork of
+        one can wait for a lock that another had.)"""
         env = {**self.env, **(env or {})}
-        return subprocess.Popen([self.world.binary, "exec", *words], env=env, cwd=self.project,
+        return subprocess.Popen([*through, self.world.binary, "exec", *words], env=env, cwd=self.project,
                                 user=self.uid, group=self.uid, extra_groups=[], umask=0o022,
                                 start_new_session=True, **how)
 
@@ -154,7 +157,7 @@ class GatewayTest(unittest.TestCase):
             out, err = child.communicate(stdin, timeout=deadline)
         except subprocess.TimeoutExpired:
             child.kill()
-            out, err = child.communicate()
+            out, err = child.communicate(timeout=DEADLINE)
             self.fail(f"not over after {deadline} s: {command}\n{out[-500:]!r}\n{err[-1500:]!r}")
         return Ended(child.returncode, out, err, time.monotonic() - began)
 

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 
 import harness  # noqa: E402
 import runner  # noqa: E402
+import watch  # noqa: E402
 import world  # noqa: E402
 
 INSIDE = "--inside-near"  # said by this script to itself
@@ -51,7 +52,9 @@ def run_near(options):
     place = world.World(options.binary)
     signal.signal(signal.SIGTERM, stop_early)
     try:
+        watch.begin()
         place.start()
+        watch.end()
         harness.use_world(place)
         if options.shell:
             return subprocess.run([os.environ.get("SHELL", "/bin/sh")], cwd=place.folder).returncode

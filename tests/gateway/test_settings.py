@@ -69,7 +69,7 @@ class SettingsCase(harness.GatewayTest):
             out, err = child.communicate(timeout=harness.DEADLINE)
         except subprocess.TimeoutExpired:
             child.kill()
-            out, err = child.communicate()
+            out, err = child.communicate(timeout=harness.DEADLINE)
             self.fail(f"not over: {text}\n{out[-500:]!r}\n{err[-1500:]!r}")
         return Said(child.returncode, out, err, time.monotonic() - began)
 
