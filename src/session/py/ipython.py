@@ -69,10 +69,8 @@ def make_shell(inside):
         def compute_format_data(self, result):
             # A dozen formatters are asked about every value: most of the time of a short cell.
             kind = type(result)
-            if kind in PLAIN:
-                known = self.shell.display_formatter.formatters
-                if not any(kind in known[mime].type_printers for mime in known if mime != TEXT):
-                    return {TEXT: plain.text(known[TEXT], kind, result)}, {}
+            if kind in PLAIN and plain.is_all_there_is(kind):
+                return {TEXT: plain.text(kind, result)}, {}
             return super().compute_format_data(result)
 
         def write_output_prompt(self):
@@ -116,8 +114,15 @@ def make_shell(inside):
         shell = Shell.instance(
             display_pub_class=Publisher, displayhook_class=Hook, user_module=main_module(),
             colors="NoColor")
-    plain = PlainText(shell.display_formatter.formatters[TEXT])
-    shell.history_manager.enabled = False
+    plain = PlainText(shell.display_formatter.formatters)
+    history = shell.history_manager
+    history.enabled = False
+    history.db_cache_size = 1 << 30  # there is no database that would have to be told
+    without_traits(shell.displayhook, "shell")
+    without_traits(history, "shell", "db_input_cache", "db_cache_size", "input_hist_parsed",
+                   "input_hist_raw")
+    without_traits(shell, "prefilter_manager", "input_transformer_manager", "history_manager",
+                   "builtin_trap", "display_formatter")
     shell.user_ns["exit"] = shell.user_ns["quit"] = Leave()  # IPython's ask a terminal to end
     inside.namespace.update(
         (k, v) for k, v in shell.user_ns.items() if k not in inside.namespace)
@@ -125,15 +130,37 @@ def make_shell(inside):
     return IPythonShell(shell)
 
 
+def without_traits(thing, *names):
+    """Makes plain attributes of these: to read a trait takes two calls of functions, forty times in a
+    short cell, and these are never set anew."""
+    kind = type(thing)
+    values = {name: getattr(thing, name) for name in names}
+    thing.__class__ = type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, **values})
+
+
 class PlainText:
     """IPython's text of a value of a plain type. Its printer takes 30 calls to come to repr()."""
 
-    def __init__(self, formatter):
-        self.formatter = formatter
+    def __init__(self, formatters):
+        self.formatters = formatters
+        self.formatter = formatter = formatters[TEXT]
         self.printers = {kind: formatter.type_printers.get(kind) for kind in AS_REPR}
         self.singles = len(formatter.singleton_printers)
+        # The values of a formatter's traits, where its table of types is once it was asked for.
+        self.others = [(mime, one, one._trait_values) for mime, one in formatters.items()
+                       if mime != TEXT and one.type_printers is not None]
 
-    def text(self, formatter, kind, value):
+    def is_all_there_is(self, kind):
+        """No other formatter has something to say about it."""
+        if len(self.formatters) != len(self.others) + 1:
+            return False
+        for mime, one, values in self.others:
+            if kind in values["type_printers"] or self.formatters.get(mime) is not one:
+                return False
+        return True
+
+    def text(self, kind, value):
+        formatter = self.formatters[TEXT]
         if (kind in AS_REPR and formatter is self.formatter and formatter.enabled
                 and formatter.type_printers.get(kind) is self.printers[kind]
                 and len(formatter.singleton_printers) == self.singles):
