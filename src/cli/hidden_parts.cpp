@@ -112,13 +112,18 @@ struct Rule {
   std::vector<session::FileIdentity> way;
 };
 
-std::vector<Rule> hidden_by(const Settings& settings) {
+std::vector<FilePattern> patterns_of(const Settings& settings) {
   std::vector<FilePattern> all = settings.file_rules.deny_read;
   for (const MaskSpec& one : settings.network_details.masks)
     if (one.source == SecretSource::kFile)
       all.push_back({.text = one.from, .literal = true, .origin = "the credential", .reason = {}});
+  return all;
+}
+
+std::vector<Rule> hidden_by(const Settings& settings) {
   std::vector<Rule> rules;
-  for (const FilePattern& one : all) rules.push_back({one, forms_of(one), way_to(one)});
+  for (const FilePattern& one : patterns_of(settings))
+    rules.push_back({one, forms_of(one), way_to(one)});
   return rules;
 }
 
@@ -138,8 +143,8 @@ Error seen_elsewhere(const FilePattern& pattern, const ShownPlace& place, const 
       fmt::format("{}: {} is hidden, but {} lies around it, and would show it as {}",
                   pattern.origin, readable(pattern.text), place.said,
                   readable(join_path(place.inside, left))),
-      "leave one of them out, or name a folder that doesn't hold it; filesystem.allowRead and "
-      "allowWrite show folders at their own paths, where the rule holds");
+      "deny it by that path as well, or leave one of them out; filesystem.allowRead and allowWrite "
+      "show folders at their own paths, where the rule holds");
 }
 
 bool counts(const FilePattern& pattern, const ShownPlace& place, HiddenBy which) {
@@ -169,9 +174,14 @@ Result<void> check(const std::vector<Rule>& hidden, const ShownPlace& place, Hid
 
 }  // namespace
 
+bool hides_files(const Settings& settings) {
+  return !settings.file_rules.host_view && control_enabled("session-hidden-parts") &&
+         !patterns_of(settings).empty();
+}
+
 Result<void> check_hidden_parts(const Settings& settings, const std::vector<ShownPlace>& places,
                                 HiddenBy which) {
-  if (settings.file_rules.host_view || !control_enabled("session-hidden-parts")) return {};
+  if (!hides_files(settings)) return {};
   if (places.empty()) return {};
   std::vector<Rule> hidden = hidden_by(settings);
   for (const ShownPlace& place : places) TRY(check(hidden, place, which));

@@ -23,6 +23,9 @@ struct ShownPlace {
 // there. The folder may be a session's own, below the home of who wrote the rule.
 enum class HiddenBy { kAny, kNameInside };
 
+// Whether there is anything to check.
+bool hides_files(const Settings&);
+
 // Of denyRead, and of credentials that are denied or masked. A folder that lies in what is hidden
 // is no error: who names it means to show it.
 Result<void> check_hidden_parts(const Settings&, const std::vector<ShownPlace>&, HiddenBy);

@@ -141,7 +141,8 @@ void add_policy(const SessionPolicy& policy, Roots& roots) {
 Result<WrittenFolder> find(const Root& root) {
   auto walk_on = [](int, session::Turn) { return Result<void>(); };
   Result<session::Walked> way = session::walk_path(root.path, walk_on);
-  if (!way) return Error::from_errno(root.said, way.error().errnum);
+  if (!way && way.error().errnum != 0) return Error::from_errno(root.said, way.error().errnum);
+  if (!way) return Error::plain(fmt::format("{}: {}", root.said, way.error().what));
   int last = way->end ? way->end.get() : way->folder.get();
   struct stat info {};
   if (::fstat(last, &info) != 0) return Error::system(root.said);
@@ -185,24 +186,24 @@ Result<void> check(const Root& root, const std::vector<Written>& written) {
   return {};
 }
 
-// What can't be found makes no cell.
+// A way that can't be walked here, by a link of another user or by one in /proc, is walked by the
+// kernel when the mount is made: what it shows is not known, so it is not shown beside what is
+// hidden.
 Result<void> check_hidden(const std::vector<Root>& roots, const Settings& settings,
                           HiddenBy which) {
+  if (!hides_files(settings)) return {};
   std::vector<ShownPlace> shown;
-  for (const Root& one : roots) {
-    if (one.inside.empty()) continue;
-    Result<WrittenFolder> found = find(one);
-    if (found) shown.push_back({one.said, std::move(*found), one.inside});
-  }
+  for (const Root& one : roots)
+    if (!one.inside.empty()) shown.push_back({one.said, TRY(find(one)), one.inside});
   return check_hidden_parts(settings, shown, which);
 }
 
 }  // namespace
 
-Result<void> check_shown_parts(const Settings& settings, const Caller& caller) {
+Result<void> check_shown_parts(const Settings& settings, const Caller& caller, HiddenBy which) {
   Roots roots(caller);
   add_mounts(settings, roots);
-  return check_hidden(roots.take(), settings, HiddenBy::kNameInside);
+  return check_hidden(roots.take(), settings, which);
 }
 
 Result<std::vector<std::string>> check_roots(const SessionRoots& offered, const Caller& caller) {

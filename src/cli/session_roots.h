@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/hidden_parts.h"
 #include "policy/caller.h"
 #include "policy/settings.h"
 
@@ -24,6 +25,6 @@ struct SessionRoots {
 Result<std::vector<std::string>> check_roots(const SessionRoots&, const Caller& caller);
 
 // Of one cell with srt's settings: that its folders show nothing that a rule hides in them.
-Result<void> check_shown_parts(const Settings&, const Caller& caller);
+Result<void> check_shown_parts(const Settings&, const Caller& caller, HiddenBy);
 
 }  // namespace caisson
