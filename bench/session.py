@@ -79,6 +79,13 @@ for at in range(0, len(data), 1 << 20):
 """
 
 
+def reset_of(host, s, megabytes):
+    """Each with that much to forget, and at rest: the checkpoint behind the call before is taken."""
+    s.exec("data = bytearray(b'x' * (%d << 20))" % megabytes)
+    time.sleep(0.05)
+    return wall(host, "reset", s.name)[0]
+
+
 def checkpoints(host, rounds, megabytes):
     s = host.session("c%d" % megabytes)
     s.exec(BARE_FORK + "data = bytearray(b'x' * (%d << 20))" % megabytes)
@@ -94,7 +101,7 @@ def checkpoints(host, rounds, megabytes):
         s.ask("drop", name="p%d" % i)
         for each, times in forks.items():
             times.append(each.value("bare_fork()"))
-    resets = [wall(host, "reset", s.name)[0] for _ in range(rounds)]
+    resets = [reset_of(host, s, megabytes) for _ in range(rounds)]
     for case, times in (("checkpoint", taken), ("restore", restored), ("branch", branched),
                         ("reset", resets)):
         report("%s with %d MB" % (case, megabytes), times)
@@ -164,7 +171,7 @@ def main():
         new_sessions(host, rounds)
         round_trips(host, rounds * 20)
         checkpoints(host, rounds, 10)
-        checkpoints(host, max(5, rounds // 5), 500)
+        checkpoints(host, max(5, rounds // 2), 500)
         bulk(host, max(3, rounds // 5))
         memory(host, rounds)
         if os.access(STACK["python"], os.X_OK):
