@@ -173,6 +173,13 @@ bool GatewayLink::begin_late() {
   return false;
 }
 
+std::unique_ptr<GatewayLink> GatewayLink::to(GatewayProcess process, GatewayTalk talk) {
+  std::unique_ptr<GatewayLink> link(new GatewayLink);
+  link->process_.emplace(std::move(process));
+  link->talk_ = std::move(talk);
+  return link;
+}
+
 GatewayLink::~GatewayLink() = default;
 
 Result<ControlFrame> GatewayLink::next_frame(int patience_ms) {
@@ -197,12 +204,16 @@ Result<std::string> GatewayLink::await_certificate() {
       fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
 }
 
-// Who came first may be denied before it has said that it listens.
+// Who came first may be denied before it has said that it listens, or right behind: what came by
+// the same recv is taken here. Nothing wakes us for it, and the gateway waits until it is heard.
 Result<void> GatewayLink::await_ready() {
   if (!process_) return {};  // nobody has come yet
   for (;;) {
     ControlFrame frame = TRY(next_frame(kPatienceMs));
-    if (frame.type == static_cast<char>(ControlType::kReady)) return {};
+    if (frame.type == static_cast<char>(ControlType::kReady)) {
+      if (take_received()) return {};
+      continue;
+    }
     if (frame.type == static_cast<char>(ControlType::kFailed))
       return Error::plain(
           fmt::format("the gateway did not start: {}", printable(frame.body.substr(0, kMostText))));
@@ -218,11 +229,17 @@ bool GatewayLink::receive() {
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+// Every whole frame that is here. False: there will be none any more.
+bool GatewayLink::take_received() {
+  bool broken = false;
+  while (auto frame = take_control_frame(received_, broken)) take(*frame);
+  return !broken;
+}
+
 // False: it is at its end.
 bool GatewayLink::take_frames() {
-  bool open = receive(), broken = false;
-  while (auto frame = take_control_frame(received_, broken)) take(*frame);
-  if (open && !broken) return true;
+  bool open = receive();
+  if (take_received() && open) return true;
   over_ = true;
   talk_.say("the gateway ended: the cell reaches nothing any more");
   return false;

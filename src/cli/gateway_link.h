@@ -38,6 +38,8 @@ class GatewayLink {
   // the cell.
   static Result<std::unique_ptr<GatewayLink>> start(Job& job, const ProcessStart& process,
                                                     GatewayTalk talk);
+  // To one that runs already, whoever made it: for tests.
+  static std::unique_ptr<GatewayLink> to(GatewayProcess process, GatewayTalk talk);
   ~GatewayLink();
 
   UniqueFd cell_end() { return standby_ ? standby_->take_cell_end() : process_->take_cell_end(); }
@@ -50,6 +52,7 @@ class GatewayLink {
   GatewayLink() = default;
   Result<void> begin();
   bool begin_late();
+  bool take_received();
   bool take_frames();
   Result<std::string> await_certificate();
   Result<ControlFrame> next_frame(int patience_ms);

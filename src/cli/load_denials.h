@@ -26,5 +26,8 @@ void add_load_denials(const Settings& settings, const Caller& caller, LoadDenial
 // Of options of `caisson exec`, with the policy file or srt's settings that they name. What exec
 // would refuse makes no cell, and hides everything.
 LoadDenials load_denials_of(std::span<const std::string> words, const Caller& caller);
+// The same, for one session of many: what exec would refuse is an error.
+Result<session::HiddenFromLoad> hidden_by_words(std::span<const std::string> words,
+                                                const Caller& caller);
 
 }  // namespace caisson

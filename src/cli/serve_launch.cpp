@@ -71,6 +71,9 @@ Result<ServeLaunch> start_launchers(const ServeOptions& options, const Caller& c
   launch.api_host.written =
       TRY(check_roots({launch.offer.base.policy_words, launch.offer.workspaces}, caller));
   launch.api_host.known_words = launch.offer.base.policy_words;
+  launch.api_host.hidden_by = [caller](const std::vector<std::string>& words) {
+    return hidden_by_words(words, caller);
+  };
   launch.api.emplace(TRY(session::Launcher::start({.offer = launch.offer,
                                                    .host = launch.api_host,
                                                    .most_cells = kMostCells,

@@ -8,7 +8,6 @@ namespace caisson {
 namespace {
 
 constexpr uint32_t kMaxStreams = 100;
-constexpr uint32_t kStreamWindow = 256 * 1024;
 constexpr size_t kLittleLeft = 64 * 1024;
 constexpr size_t kWriteSize = 64 * 1024;
 constexpr size_t kReadSize = 16 * 1024;

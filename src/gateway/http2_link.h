@@ -42,6 +42,7 @@ class Http2Link {
 
   // HTTP/2's own; no connection has less.
   static constexpr uint32_t kLeastWindow = 65535;
+  static constexpr uint32_t kStreamWindow = 256 * 1024;  // of one stream, at most
 
   // `window`: how many bytes the peer may send before they were passed on.
   Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, Listener& listener,

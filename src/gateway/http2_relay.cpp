@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <optional>
 #include <unordered_map>
 
 #include "base/control.h"
+#include "gateway/held_tail.h"
+#include "gateway/http2_exchange.h"
 #include "gateway/http2_link.h"
-#include "gateway/http_body.h"
 #include "gateway/http_place.h"
 #include "gateway/http_rewrite.h"
 #include "gateway/pump.h"
@@ -22,53 +23,21 @@ constexpr std::string_view kNoAnswer = "{\"error\":\"the host ended without an a
 constexpr std::string_view kCantRead =
     "the host's answer is compressed, so secrets in it can't be masked";
 
-// One request and its answer.
-struct Exchange2 {
-  int32_t upstream_id = -1;
-  bool upstream_open = false;
-  std::string method;
-  std::optional<Substitution> substitution;
-  std::optional<SubstitutionFilter> filter;
-  std::optional<ResponseMask> mask;
-  bool masks = false;
-  bool answered = false;                  // the answer's head went to the client
-  bool finished = false;                  // and its end
-  size_t up_credit = 0, down_credit = 0;  // bytes that came and weren't told as taken
-};
-
-// A window that is larger than HTTP/2's own, as long as all of them together are bounded: a cell
-// that opens a thousand connections and reads nothing must not fill the host's memory.
-class WideWindow {
- public:
-  static constexpr uint64_t kAll = 16 * 1024 * 1024;
-
-  WideWindow(Core& core, uint32_t size) : core_(core) {
-    if (core.http2_windows + size <= kAll) size_ = size;
-    core.http2_windows += size_;
-  }
-  WideWindow(const WideWindow&) = delete;
-  WideWindow& operator=(const WideWindow&) = delete;
-  ~WideWindow() { core_.http2_windows -= size_; }
-  uint32_t size() const { return std::max(size_, Http2Link::kLeastWindow); }
-
- private:
-  Core& core_;
-  uint32_t size_ = 0;
-};
-
 class Http2Relay final : public Http2Link::Listener {
  public:
   Http2Relay(Core& core, Stream& client, Stream& upstream, Scheme scheme, const HostPort& where)
       : core_(core),
         scheme_(scheme),
         where_(where),
+        upstream_stream_(upstream),
         deadline_(core.deadlines, &client.socket(), &upstream.socket()),
         up_window_(core, kUpWindow),
         down_window_(core, kDownWindow),
         client_(core.loop, client, deadline_, Http2Link::Role::kServer, *this, up_window_.size()),
         upstream_(core.loop, upstream, deadline_, Http2Link::Role::kClient, *this,
                   down_window_.size()),
-        upstream_done_(core.loop) {
+        upstream_done_(core.loop),
+        held_timer_(core.loop, [this] { look_at_held(); }) {
     deadline_.after(kIdleTime);
   }
 
@@ -119,6 +88,11 @@ class Http2Relay final : public Http2Link::Listener {
   void data_up(int32_t id, std::string_view bytes);
   void data_down(int32_t upstream_id, std::string_view bytes);
   void spend_budget();
+  void refuse_body(int32_t id, Exchange2& exchange);
+  void took_down(Exchange2& exchange) { upstream_.took(exchange.upstream_id, owed_.pay(exchange)); }
+  void look_at_held();
+  Clock::time_point let_go_up(int32_t id, Exchange2& exchange, Clock::time_point now);
+  Clock::time_point let_go_down(int32_t id, Exchange2& exchange, Clock::time_point now);
   // The client's stream of an upstream one; 0 when there is none any more.
   int32_t client_id(int32_t upstream_id) const {
     auto found = by_upstream_.find(upstream_id);
@@ -132,6 +106,7 @@ class Http2Relay final : public Http2Link::Listener {
   Core& core_;
   Scheme scheme_;
   HostPort where_;
+  Stream& upstream_stream_;
   Deadline deadline_;
   WideWindow up_window_, down_window_;
   Http2Link client_, upstream_;
@@ -139,6 +114,8 @@ class Http2Relay final : public Http2Link::Listener {
   std::unordered_map<int32_t, Exchange2> exchanges_;  // by the client's stream
   std::unordered_map<int32_t, int32_t> by_upstream_;
   bool must_reset_ = false, no_upstream_ = false;
+  OwedToHost owed_{down_window_.size()};
+  HeldTimer held_timer_;
 };
 
 void Http2Relay::upstream_ended() {
@@ -219,6 +196,7 @@ bool Http2Relay::rewrite(Exchange2& exchange, HttpRequest& request, Verdict& ver
   for (HttpField& field : head.fields)
     if (verdict.allowed) verdict = exchange.substitution->header(field.name, field.value);
   exchange.filter.emplace(*exchange.substitution);
+  if (is_grpc(head)) exchange.up_borders.emplace();
   BodyFrame body = request_body(head);
   std::optional<uint64_t> length;
   if (body.framing == Framing::kLength) length = body.length;
@@ -245,6 +223,7 @@ void Http2Relay::pass_request(int32_t id, HttpRequest request, bool ends) {
     return client_.reset(id, NGHTTP2_REFUSED_STREAM);  // the client may try again elsewhere
   }
   exchange.upstream_open = true;
+  if (ends) exchange.sent_at = Clock::now();
   by_upstream_[exchange.upstream_id] = id;
 }
 
@@ -252,9 +231,15 @@ void Http2Relay::pass_request(int32_t id, HttpRequest request, bool ends) {
 bool Http2Relay::mask(Exchange2& exchange, HttpHead& answer) {
   if (!exchange.masks) return true;
   std::string encodings;
-  bool length_told = answer.find("content-length") != nullptr;
+  bool messages = is_grpc(answer);
+  bool keeps_length = messages || answer.find("content-length");
   exchange.mask.emplace(*core_.secrets,
-                        length_told ? ResponseMask::Length::kKept : ResponseMask::Length::kFree);
+                        keeps_length ? ResponseMask::Length::kKept : ResponseMask::Length::kFree);
+  // A cell could have a host keep a value amid what looks like messages, one of which ends in the
+  // middle of it, and say what type it is.
+  bool kept = core_.secrets->may_be_kept_by(where_.host, where_.port);
+  if (messages && exchange.up_borders && exchange.method == "POST" && !kept)
+    exchange.down_borders.emplace();
   for (const HttpField& field : answer.fields)
     if (same_text(field.name, "content-encoding"))
       encodings += (encodings.empty() ? "" : ",") + field.value;
@@ -298,17 +283,22 @@ void Http2Relay::data_up(int32_t id, std::string_view bytes) {
   exchange->up_credit += bytes.size();
   if (!exchange->filter) return upstream_.send(exchange->upstream_id, bytes);
   std::string out;
-  if (!exchange->filter->feed(bytes, out)) {
-    Verdict verdict = exchange->filter->refusal();
-    upstream_.reset(exchange->upstream_id, NGHTTP2_CANCEL);
-    if (exchange->answered) {
-      core_.deny(verdict, where_, "http");
-      return client_.reset(id, NGHTTP2_CANCEL);
-    }
-    exchange->answered = exchange->finished = true;
-    return refuse(id, verdict);
-  }
+  if (!exchange->filter_up(bytes, out)) return refuse_body(id, *exchange);
   upstream_.send(exchange->upstream_id, out);
+  if (!exchange->holds_up()) return;
+  exchange->up_came = Clock::now();
+  held_timer_.look_at(exchange->up_came + kHeldFromCell);
+}
+
+void Http2Relay::refuse_body(int32_t id, Exchange2& exchange) {
+  Verdict verdict = exchange.filter->refusal();
+  upstream_.reset(exchange.upstream_id, NGHTTP2_CANCEL);
+  if (exchange.answered) {
+    core_.deny(verdict, where_, "http");
+    return client_.reset(id, NGHTTP2_CANCEL);
+  }
+  exchange.answered = exchange.finished = true;
+  refuse(id, verdict);
 }
 
 void Http2Relay::data_down(int32_t upstream_id, std::string_view bytes) {
@@ -316,11 +306,52 @@ void Http2Relay::data_down(int32_t upstream_id, std::string_view bytes) {
   Exchange2* exchange = find(id);
   if (!exchange || exchange->finished) return upstream_.took(upstream_id, bytes.size());
   if (!core_.traffic.count(Way::kDown, bytes.size())) return spend_budget();
-  exchange->down_credit += bytes.size();
+  owed_.add(*exchange, bytes.size());
   if (!exchange->mask) return client_.send(id, bytes);
   std::string out;
-  exchange->mask->body(bytes, out);
+  exchange->mask_down(bytes, out);
   client_.send(id, out);
+  if (!exchange->holds_down()) return;
+  exchange->down_came = Clock::now();
+  held_timer_.look_at(exchange->down_came + kHeldFromHost);
+}
+
+// What was undecided for long enough. No listener is called by what is submitted here.
+void Http2Relay::look_at_held() {
+  Clock::time_point now = Clock::now(), next = Clock::time_point::max();
+  for (auto& [id, exchange] : exchanges_) {
+    if (exchange.holds_up()) next = std::min(next, let_go_up(id, exchange, now));
+    if (exchange.holds_down()) next = std::min(next, let_go_down(id, exchange, now));
+  }
+  held_timer_.look_at(next);
+}
+
+// When it must be looked at again.
+Clock::time_point Http2Relay::let_go_up(int32_t id, Exchange2& exchange, Clock::time_point now) {
+  if (now < exchange.up_came + kHeldFromCell) return exchange.up_came + kHeldFromCell;
+  std::string rest;
+  if (exchange.filter->finish(rest))
+    upstream_.send(exchange.upstream_id, rest);
+  else
+    refuse_body(id, exchange);
+  return Clock::time_point::max();
+}
+
+// held_tail.h has the rule, OwedToHost what holds a host up here.
+Clock::time_point Http2Relay::let_go_down(int32_t id, Exchange2& exchange, Clock::time_point now) {
+  Clock::time_point since = exchange.down_came;
+  if (control_enabled("gateway-held-tail")) {
+    std::array<uint8_t, 1> byte;
+    bool more_is_here = upstream_stream_.socket().peek(byte).bytes != 0;
+    since =
+        std::max({since, owed_.host_was_held_up(exchange, now), exchange.sent_at.value_or(now)});
+    if (more_is_here) since = now;
+  }
+  if (now < since + kHeldFromHost) return since + kHeldFromHost;
+  std::string rest;
+  exchange.mask->finish_body(rest);
+  client_.send(id, rest);
+  return Clock::time_point::max();
 }
 
 void Http2Relay::on_trailers(Http2Link& link, int32_t id, HttpHead trailers) {
@@ -340,6 +371,7 @@ void Http2Relay::on_trailers(Http2Link& link, int32_t id, HttpHead trailers) {
   }
   Exchange2* exchange = find(id);
   if (!exchange || !exchange->upstream_open) return;
+  exchange->sent_at = Clock::now();
   std::string rest;
   bool fine = !exchange->filter || exchange->filter->finish(rest);
   for (HttpField& field : trailers.fields)
@@ -355,11 +387,8 @@ void Http2Relay::on_end(Http2Link& link, int32_t id) {
   if (&link == &client_) {
     Exchange2* exchange = find(id);
     if (!exchange || !exchange->upstream_open) return;
-    if (exchange->filter && !exchange->filter->finish(rest)) {
-      upstream_.reset(exchange->upstream_id, NGHTTP2_CANCEL);
-      core_.deny(exchange->filter->refusal(), where_, "http");
-      return client_.reset(id, NGHTTP2_CANCEL);
-    }
+    exchange->sent_at = Clock::now();
+    if (exchange->filter && !exchange->filter->finish(rest)) return refuse_body(id, *exchange);
     upstream_.send(exchange->upstream_id, rest);
     upstream_.finish(exchange->upstream_id);
   } else if (Exchange2* exchange = find(client_id(id)); exchange && !exchange->finished) {
@@ -376,8 +405,7 @@ void Http2Relay::on_drained(Http2Link& link, int32_t id) {
     int32_t from = client_id(id);
     if (Exchange2* exchange = find(from)) client_.took(from, std::exchange(exchange->up_credit, 0));
   } else if (Exchange2* exchange = find(id)) {
-    // The host's stream may have ended; the connection's window is one for all.
-    upstream_.took(exchange->upstream_id, std::exchange(exchange->down_credit, 0));
+    took_down(*exchange);  // the host's stream may have ended; the connection's window is for all
   }
 }
 
@@ -398,7 +426,7 @@ void Http2Relay::on_close(Http2Link& link, int32_t id, uint32_t code) {
   }
   Exchange2* exchange = find(id);
   if (!exchange) return;
-  upstream_.took(exchange->upstream_id, exchange->down_credit);
+  took_down(*exchange);
   if (exchange->upstream_open) {
     if (code != NGHTTP2_NO_ERROR || !exchange->finished)
       upstream_.reset(exchange->upstream_id, NGHTTP2_CANCEL);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "gateway/event.h"
+#include "gateway/held_tail.h"
 #include "gateway/pump.h"
 #include "gateway/tls_stream.h"
 
@@ -48,29 +48,68 @@ struct LargeBody {
   Core& core;
 };
 
+// What the filter holds goes on though more could still decide it otherwise.
+RelayEnd let_go(BodyRelay& relay, BodySink& to) {
+  std::string rest;
+  if (!relay.filter->finish(rest)) return RelayEnd::kRefused;
+  to.add(rest);
+  return RelayEnd::kDone;
+}
+
+// Whether silence from here on is the source's own.
+bool silence_counts(const BodyRelay& relay) {
+  if (!control_enabled("gateway-held-tail")) return true;
+  return !relay.request_sent || relay.request_sent->is_set();
+}
+
 // Nothing came: all that was told goes on before a wait, and before an end. kDone: try again.
-Task<RelayEnd> flush_and_wait(Moved nothing, HttpReader& from, BodySink& to) {
+// `silent`: nothing came for as long as the filter may hold something.
+Task<RelayEnd> flush_and_wait(BodyRelay& relay, Moved nothing, bool& silent, HttpReader& from,
+                              BodySink& to) {
+  bool held_long = std::exchange(silent, false) && nothing.would_block();
+  if (held_long && let_go(relay, to) != RelayEnd::kDone) co_return RelayEnd::kRefused;
   bool flushed = co_await to.flush();
   if (!flushed) co_return RelayEnd::kTargetFailed;
   if (!nothing.would_block()) co_return RelayEnd::kSourceFailed;
-  int error = co_await from.stream().wait_read();
-  co_return error ? RelayEnd::kSourceFailed : RelayEnd::kDone;
+  int error = 0;
+  bool counts = silence_counts(relay);
+  if (relay.filter->holds())
+    error = co_await from.stream().wait_read_within(HeldTail(relay.way).patience());
+  else
+    error = co_await from.stream().wait_read();
+  silent = error == ETIMEDOUT && counts;
+  co_return error&& error != ETIMEDOUT ? RelayEnd::kSourceFailed : RelayEnd::kDone;
+}
+
+// The same where the reader takes what comes.
+Task<RelayEnd> await_more(BodyRelay& relay, HttpReader& from, BodySink& to) {
+  bool came = true, counts = silence_counts(relay);
+  if (relay.filter && relay.filter->holds())
+    came = co_await from.more_within(HeldTail(relay.way).patience());
+  else
+    co_await from.more();
+  co_return came || !counts ? RelayEnd::kDone : let_go(relay, to);
 }
 
 // The rest of a body whose length is known, through its filter: read into the scratch, and from
 // there written anew once.
 Task<RelayEnd> filter_rest(BodyRelay& relay, HttpReader& from, BodySink& to) {
   LargeBody body(relay.core);
+  HeldTail tail(relay.way);
   uint64_t since_turn = 0;
+  bool silent = false;
   for (;;) {
+    if (tail.is_let_go_by_mutant()) let_go(relay, to);
     size_t size = std::min<uint64_t>(body.piece(), from.length_on_wire());
     std::span<uint8_t> scratch = std::span<uint8_t>(relay.core.pipes.scratch).first(size);
     Moved got = from.stream().try_read(scratch);
     if (got.bytes == 0) {
-      RelayEnd end = co_await flush_and_wait(got, from, to);
+      RelayEnd end = co_await flush_and_wait(relay, got, silent, from, to);
       if (end != RelayEnd::kDone) co_return end;
       continue;
     }
+    silent = false;
+    tail.bytes_came();
     from.took(got.bytes);
     relay.deadline.after(kIdleTime);
     if (!relay.core.traffic.count(relay.way, got.bytes)) co_return RelayEnd::kBudget;
@@ -154,7 +193,8 @@ Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to) {
         if (!relay.filter) co_return co_await move_rest(relay, from, to);
         co_return co_await filter_rest(relay, from, to);
       }
-      co_await from.more();
+      RelayEnd end = co_await await_more(relay, from, to);
+      if (end != RelayEnd::kDone) co_return end;
       continue;
     }
     relay.deadline.after(kIdleTime);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "gateway/core.h"
+#include "gateway/event.h"
 #include "gateway/http_reader.h"
 #include "gateway/placeholder_substitution.h"
 #include "gateway/response_mask.h"
@@ -17,7 +18,8 @@ class BodyFilter {
  public:
   virtual ~BodyFilter() = default;
   virtual bool feed(std::string_view piece, std::string& out) = 0;
-  virtual bool finish(std::string& out) = 0;
+  virtual bool finish(std::string& out) = 0;  // with what has come; it may be fed again
+  virtual bool holds() const = 0;             // something that isn't decided yet
 };
 
 class SubstitutionFilter final : public BodyFilter {
@@ -25,6 +27,7 @@ class SubstitutionFilter final : public BodyFilter {
   explicit SubstitutionFilter(Substitution& substitution) : substitution_(substitution) {}
   bool feed(std::string_view piece, std::string& out) override;
   bool finish(std::string& out) override;
+  bool holds() const override { return substitution_.holds(); }
   const Verdict& refusal() const { return refusal_; }
 
  private:
@@ -37,6 +40,7 @@ class MaskFilter final : public BodyFilter {
   explicit MaskFilter(ResponseMask& mask) : mask_(mask) {}
   bool feed(std::string_view piece, std::string& out) override;
   bool finish(std::string& out) override;
+  bool holds() const override { return mask_.holds(); }
 
  private:
   ResponseMask& mask_;
@@ -69,6 +73,9 @@ struct BodyRelay {
   Deadline& deadline;
   Way way;
   BodyFilter* filter = nullptr;
+  // Of an answer: set when the cell has sent its request to the end. Until then a host that says
+  // nothing may be waiting for the cell (held_tail.h).
+  const Event* request_sent = nullptr;
 };
 // Everything that the sink holds, then the body. Pieces go on as soon as they come.
 Task<RelayEnd> relay_body(BodyRelay& relay, HttpReader& from, BodySink& to);

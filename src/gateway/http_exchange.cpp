@@ -6,6 +6,7 @@ namespace caisson {
 namespace {
 
 constexpr int kMaxInterim = 16;  // answers such as "100 Continue" before the real one
+constexpr int kMostTurns = 16;   // that are left to a body to come to its end
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string no_head(HeadState state) {
@@ -37,12 +38,7 @@ HttpExchange::HttpExchange(Core& core, HttpReader& client, HttpUpstream& upstrea
 // There it is refused: the whole in a part's place would spoil what is loaded.
 bool HttpExchange::may_ask_for_parts() const {
   if (!resign_ || resign_->passes_on()) return false;
-  std::span<const Secret> all = core_.secrets->all();
-  for (size_t i = 0; i < all.size(); ++i)
-    if ((all[i].in_body || all[i].in_url) &&
-        core_.secrets->may_have(i, request_.where.host, request_.where.port))
-      return false;
-  return true;
+  return !core_.secrets->may_be_kept_by(request_.where.host, request_.where.port);
 }
 
 bool HttpExchange::ask_for_whole_or_refuse(HttpHead& head) {
@@ -224,9 +220,13 @@ Task<> HttpExchange::stop_body() {
   if (!body_running_) co_return;
   if (!body_done_.is_set()) {
     upstream_.stream().socket().abort();
-    client_.stream().socket().cancel();
     if (body_end_ == RelayEnd::kDone) body_end_ = RelayEnd::kSourceFailed;
     client_keeps_alive_ = false;
+    // Only one that waits is woken: it may be about to, behind a turn that it has left to others.
+    for (int i = 0; i < kMostTurns && !body_done_.is_set(); ++i) {
+      client_.stream().socket().cancel();
+      co_await take_turns(core_.loop);
+    }
   }
   co_await body_done_.wait();
   body_running_ = false;
@@ -334,7 +334,8 @@ Task<ExchangeEnd> HttpExchange::pass_answer(HttpHead answer) {
     mask.emplace(*core_.secrets, sized ? ResponseMask::Length::kKept : ResponseMask::Length::kFree);
     filter.emplace(*mask);
   }
-  BodyRelay relay{core_, deadline_, Way::kDown, filter ? &*filter : nullptr};
+  BodyRelay relay{core_, deadline_, Way::kDown, filter ? &*filter : nullptr,
+                  body_running_ ? &body_done_ : nullptr};
 
   BodyFrame out = body;
   if (body.framing == Framing::kUntilEnd && client_minor_ == 1) out.framing = Framing::kChunked;

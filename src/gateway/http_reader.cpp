@@ -9,28 +9,45 @@ constexpr size_t kFill = 16 * 1024;
 constexpr size_t kMaxBlankBytes = 8;  // empty lines before a request, as RFC 9112 2.2 bids us skip
 }  // namespace
 
-// Through the scratch, so that no connection holds a buffer while it waits.
-Task<> HttpReader::fill() {
+// What is there now, through the scratch, so that no connection holds a buffer while it waits.
+Moved HttpReader::read_now() {
   buffer_.erase(0, at_);
   at_ = 0;
+  Moved got = stream_.try_read(std::span<uint8_t>(scratch_.scratch).first(kFill));
+  buffer_.append(reinterpret_cast<const char*>(scratch_.scratch.data()), got.bytes);
+  if (got.ended())
+    state_ = State::kEnded;
+  else if (got.error && !got.would_block())
+    state_ = State::kFailed;
+  return got;
+}
+
+Task<> HttpReader::fill() {
   while (state_ == State::kOpen) {
-    std::span<uint8_t> scratch = std::span<uint8_t>(scratch_.scratch).first(kFill);
-    Moved got = stream_.try_read(scratch);
-    if (got.bytes) {
-      buffer_.append(reinterpret_cast<const char*>(scratch.data()), got.bytes);
-      co_return;
-    }
-    if (got.would_block()) {
-      let_go();
-      got.error = co_await stream_.wait_read();
-    } else if (got.ended()) {
-      state_ = State::kEnded;
-    }
+    Moved got = read_now();
+    if (!got.would_block()) co_return;
+    let_go();
+    got.error = co_await stream_.wait_read();
     if (got.error) state_ = State::kFailed;
   }
 }
 
 Task<> HttpReader::more() { return fill(); }
+
+// Apart from fill(), where a thousand connections wait: frames must stay small.
+Task<bool> HttpReader::more_within(std::chrono::milliseconds time) {
+  bool silent = false;
+  while (state_ == State::kOpen) {
+    Moved got = read_now();
+    if (!got.would_block()) co_return true;
+    if (silent) co_return false;
+    let_go();
+    got.error = co_await stream_.wait_read_within(time);
+    silent = got.error == ETIMEDOUT;
+    if (got.error && !silent) state_ = State::kFailed;
+  }
+  co_return true;
+}
 
 Task<HeadState> HttpReader::wait_for_head() {
   if (!has_rest()) co_await fill();

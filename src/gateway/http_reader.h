@@ -1,6 +1,7 @@
 // Heads and bodies read from a stream. Holds no buffer while it waits for the next head.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,8 @@ class HttpReader {
   Piece piece_at_hand();
   // Waits for more; then there is a piece, a part of one, or the end.
   Task<> more();
+  // The same; false: for so long nothing came, and at its end there was still nothing.
+  Task<bool> more_within(std::chrono::milliseconds time);
 
   // Bytes of a body of known length that are still on the wire, with nothing of it held here: they
   // may be read from the stream by others, who say how many they took.
@@ -55,6 +58,7 @@ class HttpReader {
 
  private:
   enum class State { kOpen, kEnded, kFailed };
+  Moved read_now();
   Task<> fill();
   Piece chunk_at_hand();
   std::string_view rest() const { return std::string_view(buffer_).substr(at_); }

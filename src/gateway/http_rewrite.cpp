@@ -53,11 +53,12 @@ void strip_hop_by_hop(HttpHead& head) {
   });
 }
 
+static char folded(char c) {
+  if (c == '_' || c == '.') return '-';
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
+
 static bool is_named(const HttpField& field, const std::vector<std::string>& names) {
-  auto folded = [](char c) {
-    if (c == '_' || c == '.') return '-';
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  };
   return std::ranges::any_of(names, [&](const std::string& name) {
     return std::ranges::equal(field.name, name, {}, folded, folded);
   });
@@ -84,9 +85,17 @@ static const std::vector<std::string>& names_of_ranges() {
 
 bool asks_for_part(const HttpHead& request) { return has_named(request, names_of_ranges()); }
 
+// By the end of the name: every maker of such a store has a beginning of its own (x-amz-, x-ms-,
+// x-goog-, x-oss-, x-cos-, x-obs-, x-bce- …).
 bool copies_part(const HttpHead& request) {
   if (!control_enabled("gateway-parts")) return false;
-  return has_named(request, {"X-Amz-Copy-Source-Range", "X-Ms-Source-Range"});
+  constexpr std::string_view kEnd = "-source-range";
+  return std::ranges::any_of(request.fields, [&](const HttpField& field) {
+    std::string name = "-" + field.name;
+    if (name.size() < kEnd.size()) return false;
+    return std::ranges::equal(std::string_view(name).substr(name.size() - kEnd.size()), kEnd, {},
+                              folded);
+  });
 }
 
 void ask_for_whole(HttpHead& request) {
@@ -97,13 +106,11 @@ void ask_for_whole(HttpHead& request) {
 
 bool is_part(const HttpHead& answer) {
   if (!control_enabled("gateway-partial-answers")) return false;
-  bool has_range = false;
-  for (const HttpField& field : answer.fields) {
-    if (!same_text(field.name, "Content-Range")) continue;
-    has_range = true;
-    if (same_text(field.value.substr(0, 5), "bytes")) return true;
-  }
-  return answer.status == 206 && !has_range;  // of several parts, each tells its own
+  if (answer.status == 206) return true;
+  return std::ranges::any_of(answer.fields, [](const HttpField& field) {
+    return same_text(field.name, "Content-Range") &&
+           same_text(std::string_view(field.value).substr(0, 5), "bytes");
+  });
 }
 
 bool asks_for_websocket(const HttpHead& request) {

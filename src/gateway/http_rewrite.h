@@ -21,13 +21,15 @@ void strip_fields(HttpHead& head, const std::vector<std::string>& names);
 // parts that show none. Every server may answer with the whole instead (RFC 9110, 14.2).
 void ask_for_whole(HttpHead& request);
 bool asks_for_part(const HttpHead& request);
-// Has the host make an object of a part of another (S3, Azure): its answers are whole then, and
-// none of them shows the value. Unlike Range this can't be left out without a wrong copy.
+// Has the host make an object of a part of another (S3, Azure and their like): its answers are
+// whole then, and none of them shows the value. Unlike Range this can't be left out without a wrong
+// copy.
 bool copies_part(const HttpHead& request);
 
 // There are more ways to ask for a part than are known (`?partNumber=` of S3 is one), but one way
-// to answer with it (RFC 9110, 14.4 and 15.3.7). Ranges of something else than bytes are pages of
-// a list (PostgREST, Heroku), which cut no value.
+// to answer with it (RFC 9110, 14.4 and 15.3.7). A 206 is a part whatever the unit that its
+// Content-Range names: what a host calls a unit is its own affair, and `chars` cut a value as bytes
+// do. Pages of a list that answer with 200 and a range of items (PostgREST) are none.
 bool is_part(const HttpHead& answer);
 inline constexpr std::string_view kPartCantBeMasked =
     "the host's answer is a part, so secrets in it can't be masked; ask for the whole";

@@ -43,6 +43,7 @@ class Substitution {
   // Appends to `out` what may be sent on. When refused, nothing more may be sent.
   Verdict body(std::string_view chunk, std::string& out);
   Verdict finish_body(std::string& out);
+  bool holds() const { return body_.holds(); }  // bytes that more could make a placeholder
 
   // The names of the secrets that were put in so far, for the record.
   std::vector<std::string_view> used() const;

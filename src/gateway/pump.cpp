@@ -9,6 +9,7 @@
 
 #include "base/scope_exit.h"
 #include "gateway/event.h"
+#include "gateway/held_tail.h"
 
 namespace caisson {
 namespace {
@@ -104,25 +105,55 @@ Task<bool> pass_on(std::span<const uint8_t> bytes, Stream& to) {
   co_return co_await to.write(std::span<const uint8_t>(rest)) == 0;
 }
 
-Task<> finish_mask(ResponseMask& mask, Stream& to) {
+void mask_bytes(Pump& pump, std::string_view bytes, std::string& out) {
+  auto feed = [&](std::string_view piece) {
+    pump.mask->body(piece, out);
+    return true;
+  };
+  auto finish = [&] {
+    pump.mask->finish_body(out);
+    return true;
+  };
+  if (pump.borders)
+    feed_messages(*pump.borders, bytes, feed, finish);
+  else
+    feed(bytes);
+}
+
+Task<bool> finish_mask(ResponseMask& mask, Stream& to) {
   std::string rest;
   mask.finish_body(rest);
-  co_await to.write(rest);
+  co_return co_await to.write(rest) == 0;
+}
+
+// 0, ETIMEDOUT when what the mask holds has waited long enough, or an errno.
+Task<int> wait_to_read(const Pump& pump, Stream& from) {
+  if (!pump.mask || !pump.mask->holds()) co_return co_await from.wait_read();
+  co_return co_await from.wait_read_within(HeldTail(pump.way).patience());
 }
 
 }  // namespace
 
 Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to) {
   uint64_t since_turn = 0;
+  bool silent = false;  // for as long as a tail may be held
   for (;;) {
     if (pump.limit == 0) co_return PumpEnd::kLimit;
     std::span<uint8_t> scratch{pump.pipes.scratch};
     if (pump.limit < scratch.size()) scratch = scratch.first(pump.limit);
     Moved got = from.try_read(scratch);
     if (got.would_block()) {
-      if (co_await from.wait_read() != 0) co_return PumpEnd::kReadFailed;
+      if (std::exchange(silent, false)) {
+        bool written = co_await finish_mask(*pump.mask, to);
+        if (!written) co_return PumpEnd::kWriteFailed;
+        continue;
+      }
+      int error = co_await wait_to_read(pump, from);
+      silent = error == ETIMEDOUT;
+      if (error && !silent) co_return PumpEnd::kReadFailed;
       continue;
     }
+    silent = false;
     if (got.error) co_return PumpEnd::kReadFailed;
     if (got.bytes == 0) {
       if (pump.mask) co_await finish_mask(*pump.mask, to);
@@ -132,7 +163,7 @@ Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to) {
     if (auto end = check(pump, bytes)) co_return *end;
     std::string masked;
     if (pump.mask) {
-      pump.mask->body(as_text(bytes), masked);
+      mask_bytes(pump, as_text(bytes), masked);
       bytes = {reinterpret_cast<const uint8_t*>(masked.data()), masked.size()};
     }
     if (!co_await pass_on(bytes, to)) co_return PumpEnd::kWriteFailed;

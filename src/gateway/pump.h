@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gateway/deadlines.h"
+#include "gateway/message_borders.h"
 #include "gateway/pipes.h"
 #include "gateway/placeholder.h"
 #include "gateway/response_mask.h"
@@ -32,6 +33,7 @@ struct Pump {
   PlaceholderScan* scan = nullptr;
   ResponseMask* mask = nullptr;  // of kept length
   uint64_t limit = UINT64_MAX;
+  WebSocketBorders* borders = nullptr;  // where what is masked has messages
 };
 
 Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to);

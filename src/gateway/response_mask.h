@@ -46,7 +46,8 @@ class ResponseMask {
   void fields(std::vector<HttpField>& fields);
   void body(std::string_view chunk, std::string& out);
   void finish_body(std::string& out);
-  bool masked() const { return masked_; }  // something was hidden, for the record
+  bool holds() const { return body_.holds(); }  // bytes that more could make a value
+  bool masked() const { return masked_; }       // something was hidden, for the record
 
  private:
   bool tells_by_name(const HttpField& field) const;

@@ -107,6 +107,12 @@ bool Secrets::any_for(const Host& host, uint16_t port) const {
   return false;
 }
 
+bool Secrets::may_be_kept_by(const Host& host, uint16_t port) const {
+  for (size_t i = 0; i < secrets_.size(); ++i)
+    if ((secrets_[i].in_body || secrets_[i].in_url) && may_have(i, host, port)) return true;
+  return false;
+}
+
 bool Secrets::must_read(const Host& host, uint16_t port) const {
   auto asks = [&](const HostPattern& each) {
     return each.matches(host, port) && (each.port == port || port == kSecretPort);

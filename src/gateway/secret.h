@@ -62,6 +62,8 @@ class Secrets {
   std::span<const Secret> all() const { return secrets_; }
   bool may_have(size_t secret, const Host& host, uint16_t port) const;
   bool any_for(const Host& host, uint16_t port) const;
+  // A value may go there in a body or an address: a cell could have the host keep it.
+  bool may_be_kept_by(const Host& host, uint16_t port) const;
   // Some secret is for this host: TLS to it must be ended, and an opaque tunnel is refused.
   bool must_read(const Host& host, uint16_t port) const;
   bool may_go_in_clear() const { return in_clear_ == InClear::kAlso; }

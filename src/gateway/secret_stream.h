@@ -1,6 +1,6 @@
 // Patterns found and rewritten in a stream that comes in pieces of any size. What could still
 // become a match is held back (never more than the longest pattern), everything else goes on at
-// once: an event stream isn't delayed by it.
+// once: an event stream isn't delayed by it. How long it may be held is said in held_tail.h.
 #pragma once
 
 #include <string>
@@ -32,6 +32,7 @@ class PatternStream {
     }
     return !stopped_;
   }
+  // Decides with what has come; it may be fed again, and begins anew then.
   template <typename Rewrite>
   bool finish(std::string& out, Rewrite&& rewrite) {
     if (stopped_) return false;
@@ -39,6 +40,8 @@ class PatternStream {
     held_.clear();
     return !stopped_;
   }
+
+  bool holds() const { return !held_.empty(); }
 
  private:
   enum class End { kOpen, kHere };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -45,10 +46,22 @@ Moved Socket::try_write(std::span<const uint8_t> bytes, Then then) {
   return {static_cast<size_t>(put), 0};
 }
 
-Task<int> Socket::readable() {
+// Two of them: a thousand connections wait here, and the frame of one that can be woken is larger.
+Task<int> Socket::readable() { return reader_wake_ ? readable_or_woken() : only_readable(); }
+
+Task<int> Socket::only_readable() {
   boost::system::error_code failed;
   co_await descriptor_.async_wait(Descriptor::wait_read,
                                   boost::asio::redirect_error(Await{}, failed));
+  co_return failed ? ECANCELED : 0;
+}
+
+Task<int> Socket::readable_or_woken() {
+  boost::system::error_code failed;
+  co_await descriptor_.async_wait(
+      Descriptor::wait_read,
+      boost::asio::bind_cancellation_slot(reader_wake_->slot(),
+                                          boost::asio::redirect_error(Await{}, failed)));
   co_return failed ? ECANCELED : 0;
 }
 
@@ -68,6 +81,14 @@ void Socket::abort() {
 void Socket::cancel() {
   boost::system::error_code ignored;
   descriptor_.cancel(ignored);
+}
+
+void Socket::reader_may_be_woken() {
+  if (!reader_wake_) reader_wake_ = std::make_unique<boost::asio::cancellation_signal>();
+}
+
+void Socket::wake_reader() {
+  if (reader_wake_) reader_wake_->emit(boost::asio::cancellation_type::terminal);
 }
 
 void Socket::reset() {

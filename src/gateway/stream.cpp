@@ -1,7 +1,11 @@
 #include "gateway/stream.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+
+#include "base/scope_exit.h"
+#include "gateway/deadlines.h"
 
 namespace caisson {
 
@@ -20,6 +24,25 @@ Moved Stream::try_read(std::span<uint8_t> into) {
 Task<int> Stream::wait_read() {
   if (!unread_.empty()) co_return 0;
   co_return co_await wait_for_bytes();
+}
+
+Task<int> Stream::wait_read_within(std::chrono::milliseconds time) {
+  // Shared with the timer, whose function may be under way already when the wait is over.
+  struct Wait {
+    Socket* socket;
+    bool over = false;
+  };
+  auto wait = std::make_shared<Wait>(Wait{&socket()});
+  ScopeExit done([&wait] { wait->socket = nullptr; });
+  socket().reader_may_be_woken();
+  Timer timer(socket().executor(), time);
+  timer.async_wait([wait](boost::system::error_code cancelled) {
+    if (cancelled || !wait->socket) return;
+    wait->over = true;
+    wait->socket->wake_reader();
+  });
+  int error = co_await wait_read();
+  co_return error && wait->over ? ETIMEDOUT : error;
 }
 
 Task<Moved> Stream::read(std::span<uint8_t> into) {

@@ -1,6 +1,7 @@
 // A stream of bytes to a peer: plain TCP, or TLS over it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,6 +20,8 @@ class Stream {
   Moved try_read(std::span<uint8_t> into);
   virtual Moved try_write(std::span<const uint8_t> bytes, Then then = Then::kDone) = 0;
   Task<int> wait_read();
+  // The same, and ETIMEDOUT when nothing came for so long.
+  Task<int> wait_read_within(std::chrono::milliseconds time);
   virtual Task<int> wait_write() = 0;
   // Ends our side; the peer may go on sending.
   virtual Task<int> finish() = 0;

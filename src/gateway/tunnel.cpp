@@ -14,6 +14,7 @@ struct Tunnel {
   PumpEnd down_end = PumpEnd::kEnd;
   std::optional<PlaceholderScan> scan;
   std::optional<ResponseMask> mask;
+  WebSocketBorders borders;
 
   Tunnel(Core& all, Stream& cell_side, Stream& other_side)
       : core(all),
@@ -27,7 +28,10 @@ struct Tunnel {
   Task<PumpEnd> one_way(Way way) {
     Pump pump{core.loop, core.pipes, core.traffic, deadline, way};
     if (way == Way::kUp && scan) pump.scan = &*scan;
-    if (way == Way::kDown && mask) pump.mask = &*mask;
+    if (way == Way::kDown && mask) {
+      pump.mask = &*mask;
+      pump.borders = &borders;
+    }
     Stream& from = way == Way::kUp ? cell : other;
     Stream& to = way == Way::kUp ? other : cell;
     PumpEnd end = co_await run_pump(pump, from, to);

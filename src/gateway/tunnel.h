@@ -10,7 +10,7 @@ namespace caisson {
 
 struct TunnelLooks {
   bool for_placeholders = true;  // on their way up: a tunnel replaces none, so none may pass
-  bool for_secrets = false;      // on their way down: masked, the length kept
+  bool for_secrets = false;      // in a WebSocket's messages down: masked, the length kept
 };
 
 // An end of one side is passed on and the other side goes on; a failure of one wakes both. Spent

@@ -104,7 +104,7 @@ class LocalMaker final : public CellMaker {
     UniqueFd fd;
   };
   void sweep();
-  void hide_secrets(const SessionSpec&);
+  Result<void> hide_from_loads(const SessionSpec&);
   Result<void> prepare_own(const SessionSpec&, CellStart&);
   Result<void> prepare_zygote(const SessionSpec&, CellStart&);
   Result<UniqueFd> new_layers(const std::string& session);
@@ -122,6 +122,9 @@ class LocalMaker final : public CellMaker {
   std::optional<ForksClaim> claim_;
   std::map<std::string, std::shared_ptr<ZygoteDoor>> doors_;  // to zygotes, by key
   WritableFolders written_;
+  LoadRules load_rules_;
+  std::vector<HiddenFromLoad> hidden_by_request_;
+  size_t hidden_ = 0;  // rules of these
   std::shared_ptr<LoadBudget> load_budget_;
 };
 

@@ -27,10 +27,10 @@ Task<Result<void>> LoadBudget::Share::hold(uint64_t bytes) {
   bool came = true;
   if (had == 0 && more > 0)
     came = co_await of_->take(more);
-  else if (of_->fits(more))
+  else if (more > 0 && of_->can_grow(had, more))
     of_->taken_ += more;
   else
-    came = false;
+    came = more == 0;  // of what is free to all, however much one that goes alone has taken
   if (!came) co_return others_load();
   held_ = bytes;
   co_return Result<void>();

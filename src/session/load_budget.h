@@ -51,6 +51,10 @@ class LoadBudget : public std::enable_shared_from_this<LoadBudget> {
     bool is_served = false;
   };
   bool fits(uint64_t bytes) const { return taken_ == 0 || taken_ + bytes <= most_; }
+  // One of many files is larger than all before its last file comes; alone it may be.
+  bool can_grow(uint64_t had, uint64_t more) const {
+    return taken_ == had || taken_ + more <= most_;
+  }
   Task<bool> take(uint64_t bytes);  // in the order of asking
   void give_back(uint64_t bytes);
   void serve();

@@ -81,6 +81,40 @@ TEST_F(LoadBudgets, OneThatIsLargerThanAllGoesAlone) {
   EXPECT_EQ(told_, (Told{"one", "huge"}));
 }
 
+// Not while one that is larger than all has its turn either, and not by a file at a time.
+TEST_F(LoadBudgets, AFewBytesWaitForNoneThatGoesAlone) {
+  Share huge = budget_->share(), small = budget_->share(), large = budget_->share();
+  ask("huge", huge, kFree + 1000);
+  for (uint64_t bytes : {uint64_t{0}, uint64_t{5}, kFree}) ask("small", small, bytes);
+  ask("large", large, kFree + 1);
+  EXPECT_EQ(told_, (Told{"huge", "small", "small", "small"}));
+  EXPECT_EQ(budget_->taken(), 1000u);
+  huge.reset();
+  settle();
+  EXPECT_EQ(told_.back(), "large");
+}
+
+TEST_F(LoadBudgets, OneThatIsAloneMayBecomeLargerThanAll) {
+  Share many = budget_->share(), other = budget_->share();
+  ask("first", many, kFree + 60);
+  ask("small", other, kFree);
+  ask("second", many, kFree + 120);
+  ask("third", many, kFree + 180);
+  EXPECT_EQ(told_, (Told{"first", "small", "second", "third"}));
+  EXPECT_EQ(budget_->taken(), 180u);
+  many.reset();
+  EXPECT_EQ(budget_->taken(), 0u);
+}
+
+TEST_F(LoadBudgets, WhoIsNotAloneDoesNotBecomeLargerThanAll) {
+  Share many = budget_->share(), other = budget_->share();
+  ask("first", many, kFree + 60);
+  ask("other", other, kFree + 1);
+  ask("second", many, kFree + 120);
+  EXPECT_EQ(told_.back(), "second: try again in a while");
+  EXPECT_EQ(budget_->taken(), 61u);
+}
+
 // Two who have some and want more would wait for each other.
 TEST_F(LoadBudgets, WhoHasSomeDoesNotWaitForMore) {
   Share one = budget_->share(), two = budget_->share();

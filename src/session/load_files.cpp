@@ -63,6 +63,11 @@ bool is_of_the_kernel(int fd) {
   return std::ranges::find(kKinds, static_cast<uint32_t>(info.f_type)) != std::end(kKinds);
 }
 
+// A name is any bytes, and what a session is told is UTF-8.
+std::string as_text(std::string name) {
+  return is_valid_utf8(name) ? std::move(name) : printable(name);
+}
+
 // In order as they come: to sort 50,000 long ones at the end is work in one piece.
 using Ordered = std::set<std::string>;
 
@@ -128,11 +133,9 @@ class Loader {
     std::vector<const WrittenFolder*> turned_in;
     Walked way = TRY(follow(path, turned_in));
     if (::fstat(way.end.get(), &info) != 0) return Error::system("load " + printable(path));
-    OpenedFile file{TRY(real_path_of(way.end.get())), {info.st_dev, info.st_ino}, {}};
+    OpenedFile file{TRY(real_path_of(way.end.get())), identity_at(way.end.get(), ""), {}, path};
     file.folders = TRY(folders_above(way, file.real_path, info));
-    bool in_workspace = file.identity == workspace_ ||
-                        std::ranges::find(file.folders, workspace_) != file.folders.end();
-    TRY(rules_.judge(file, in_workspace));
+    TRY(judge(file));
     if (is_of_the_kernel(way.end.get()))
       return Error::plain(fmt::format("load {}: it is the kernel's, and no file", printable(path)));
     FoundPlace place{file.real_path, file.folders};
@@ -167,7 +170,7 @@ class Loader {
   }
 
   Task<Result<LoadedFile>> take(std::string path, std::string key) {
-    LoadedFile file{std::move(key), path.substr(path.rfind('/') + 1), {}, 0};
+    LoadedFile file{std::move(key), as_text(path.substr(path.rfind('/') + 1)), {}, 0};
     struct stat info;
     Result<UniqueFd> from = open(path, info);
     if (!from) co_return from.error();
@@ -253,11 +256,32 @@ class Loader {
       Result<void> added = co_await add(all, name, key);
       if (!added) co_return added.error();
     }
+    // Nothing but what is denied is nothing: else a wildcard for one letter tells what is there.
+    if (all.files.empty()) std::erase_if(all.left_out, is_refusal);
     if (all.files.empty() && all.left_out.empty()) co_return nothing_for(path);
     co_return finish(std::move(all), path);
   }
 
  private:
+  // What is refused has the same words whether it is there or not: those of the path that was asked
+  // for, if by its letters alone it is refused as well.
+  Result<void> judge(const OpenedFile& file) const {
+    bool in_workspace = file.identity == workspace_ ||
+                        std::ranges::find(file.folders, workspace_) != file.folders.end();
+    Result<void> said = rules_.judge(file, in_workspace);
+    if (!said) TRY(rules_.judge_absent(file.asked, {}, file.asked));
+    return said;
+  }
+
+  // Of a name in a folder, or of the folder itself. A key may be a link to where somebody keeps it
+  // (stow, home-manager): where it ends is no folder of keys, so the link has to be judged.
+  Result<void> judge_on_way(const std::string& path, FoundPlace place, const std::string& name,
+                            FileIdentity identity) const {
+    if (!control_enabled("session-load-way")) return {};
+    if (!name.empty()) place.path += (place.path == "/" ? "" : "/") + name;
+    return judge({std::move(place.path), identity, std::move(place.folders), path});
+  }
+
   Task<> pause() {
     looked_ += SteadyClock::now() - since_;
     co_await slices_.turn();
@@ -266,7 +290,7 @@ class Loader {
 
   // Who makes the names and who writes the pattern can have this go on for an hour, in slices.
   bool is_tired(LoadedFiles& all, const std::string& path) const {
-    bool tired = looked_ > kMostLooking;
+    bool tired = looked_ > bounds_.looking;
     if (tired) leave_out(all, printable(path) + ": it takes too long to look for files");
     return tired;
   }
@@ -276,7 +300,8 @@ class Loader {
     struct stat info;
     Result<UniqueFd> head = look_at(pattern.substr(0, pattern.find_first_of("*?[")), info);
     if (!head && head.error().errnum == 0) return head.error();
-    return Error::plain(fmt::format("load {}: no such file", printable(pattern)));
+    return Error::plain(fmt::format("load {}: no such file", printable(pattern)),
+                        "a pattern finds nothing that sessions may not read");
   }
 
   // Of a folder that was judged, and by its descriptor: a name in a folder that is denied is told
@@ -345,9 +370,21 @@ class Loader {
   // its place meanwhile. Nothing is opened but to look at: no device, and no FIFO waits.
   Result<Walked> follow(const std::string& path,
                         std::vector<const WrittenFolder*>& turned_in) const {
+    // Folders that a link or a folder which may be read lies in: that they are there is no secret.
+    // A link in what allowRead shows may lead up through what denyRead hides around it.
+    std::vector<FileIdentity> seen;
+    auto see = [&](const FoundPlace& place, const std::string& name,
+                   FileIdentity identity) -> Result<void> {
+      TRY(judge_on_way(path, place, name, identity));
+      seen.insert(seen.end(), place.folders.begin(), place.folders.end());
+      return {};
+    };
     auto look = [&](int folder, Turn turn) -> Result<void> {
       if (turn == Turn::kName) return {};  // from a folder to what lies in it
       FoundPlace place = TRY(place_of(folder));
+      FileIdentity itself = identity_at(folder, "");
+      if (turn == Turn::kUp && std::ranges::find(seen, itself) == seen.end())
+        TRY(see(place, "", itself));
       if (turn == Turn::kLink && written_.any && !is_the_systems(place.path))
         return Error::plain(fmt::format("load {}: a link in {}, where a session may write",
                                         printable(path), printable(place.path)),
@@ -356,7 +393,11 @@ class Loader {
         if (lies_in(place, one)) turned_in.push_back(&one);
       return {};
     };
-    Result<Walked> way = walk_as_far(path, look);
+    auto look_at_link = [&](int folder, const std::string& name,
+                            FileIdentity link) -> Result<void> {
+      return see(TRY(place_of(folder)), name, link);
+    };
+    Result<Walked> way = walk_as_far(path, look, look_at_link);
     if (way && way->end) return way;
     if (!way) {
       Error why = way.error();
@@ -371,12 +412,12 @@ class Loader {
   // that is denied. Nothing is looked up again: of links that a cell has made that could take
   // seconds.
   Result<void> judge_absent(const std::string& path, const Walked& way) const {
-    TRY(rules_.judge_absent(path));
+    TRY(rules_.judge_absent(path, {}, path));
     if (!way.folder) return {};
     FoundPlace place = TRY(place_of(way.folder.get()));
     // The first name is the one that an answer tells of. The rest may be a link's text, and long.
     std::string name = way.missing.substr(0, way.missing.find('/'));
-    return rules_.judge_absent(place.path + "/" + name, std::move(place.folders));
+    return rules_.judge_absent(place.path + "/" + name, std::move(place.folders), path);
   }
 
   static Error too_large(const std::string& path) {
@@ -395,7 +436,8 @@ class Loader {
       leave_out(all, printable(path) + ": too many files");
       co_return Result<void>();
     }
-    if (std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end()) key = path;
+    key = as_text(std::move(key));
+    if (std::ranges::find(all.files, key, &LoadedFile::key) != all.files.end()) key = as_text(path);
     Result<LoadedFile> file = co_await take(path, key);
     if (file) {
       all.files.push_back(std::move(*file));
@@ -459,7 +501,6 @@ class Loader {
     co_return std::move(to);
   }
 
-  static constexpr std::chrono::seconds kMostLooking{10};
   Slices slices_;
   // Spent on names, and not on bytes: until `since_`, without the turns of others.
   SteadyClock::duration looked_{};
@@ -481,6 +522,7 @@ Task<Result<LoadedFiles>> open_for_load(Loop& loop, LoadRules rules, std::string
                                         LoadBounds bounds, std::shared_ptr<LoadBudget> budget) {
   if (!path.starts_with('/') || path.size() > 4000 || path.find('\0') != std::string::npos)
     co_return Error::plain("load: an absolute path is wanted", "begin it with /");
+  co_await rules.look_again(loop);
   std::shared_ptr<LoadBudget::Share> share = budget->share();
   Loader loader(loop, rules, workspace, written, bounds, *share);
   struct stat info;

@@ -1,16 +1,18 @@
 #include "session/load_rules.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "base/control.h"
 #include "base/text.h"
 #include "session/path_walk.h"
+#include "session/slices.h"
 
 namespace caisson::session {
 
@@ -46,15 +48,10 @@ constexpr std::string_view kCredentials[] = {
 constexpr size_t kMostParts = 64;   // of a pattern
 constexpr size_t kMostTurns = 512;  // on the way to where one begins
 
-DeniedPath denied(std::string path) {
-  struct stat info;
-  DeniedPath one{std::move(path), {}};
-  if (::stat(one.path.c_str(), &info) == 0) one.identity = {info.st_dev, info.st_ino};
-  return one;
-}
+constexpr std::string_view kRefusal = "which sessions may not read";
 
 bool lies_below(std::string_view path, std::string_view folder) {
-  return path.starts_with(folder) &&
+  return !folder.empty() && path.starts_with(folder) &&
          (path.size() == folder.size() || path[folder.size()] == '/' || folder == "/");
 }
 
@@ -118,50 +115,137 @@ size_t matched_bytes(const LoadPattern& pattern, const std::string& path) {
   return 0;
 }
 
-// Files have the names that the kernel gives them: without the links in a pattern's head.
-std::string without_links(const LoadPattern& pattern) {
-  std::vector<Part> parts = parts_of(pattern.text);
-  size_t head = 0, end = 0;
-  while (head < parts.size() && (pattern.literal || !has_wildcard(parts[head].text)))
-    end = parts[head++].end;
-  // Its folders may be a cell's to change, and this is done for every load: a long way is nobody's.
+// The bytes of a pattern that are a path.
+size_t head_of(const LoadPattern& pattern) {
+  size_t end = 0;
+  for (const Part& one : parts_of(pattern.text)) {
+    if (!pattern.literal && has_wildcard(one.text)) break;
+    end = one.end;
+  }
+  return end;
+}
+
+// Its folders may be a cell's to change, and this is done for every load: a long way is nobody's.
+std::string without_links(const std::string& path) {
   size_t turns = 0;
   auto count = [&turns](int, Turn) -> Result<void> {
     if (++turns > kMostTurns) return Error::plain("a long way");
     return {};
   };
-  Result<Walked> way = walk_path(pattern.text.substr(0, end), count);
-  if (end == 0 || !way) return pattern.text;
+  Result<Walked> way = walk_path(path, count);
+  if (!way) return path;
   Result<std::string> there = real_path_of(way->end ? way->end.get() : way->folder.get());
-  if (!there) return pattern.text;
-  std::string start = plain_path(*there + "/" + way->missing);
-  return (start == "/" ? "" : start) + pattern.text.substr(end);
+  return there ? plain_path(*there + "/" + way->missing) : path;
 }
 
 }  // namespace
 
+bool is_refusal(std::string_view what) { return what.ends_with(kRefusal); }
+
+// Files have the names that the kernel gives them: without links. Many rules begin in the same few
+// folders, and each is looked up once.
+class LoadRules::Names {
+ public:
+  const std::string& real(const std::string& path) {
+    auto [found, is_new] = real_.try_emplace(path);
+    if (is_new) found->second = without_links(path);
+    return found->second;
+  }
+  // Of the name itself, should it be a link.
+  std::string place(const std::string& path) {
+    size_t slash = path.rfind('/');
+    if (slash == path.npos || slash + 1 == path.size()) return path;
+    std::string name = path.substr(slash + 1);
+    if (name == "." || name == "..") return real(path);
+    return below(slash == 0 ? "/" : real(path.substr(0, slash)), "/" + name);
+  }
+  static std::string below(const std::string& folder, const std::string& rest) {
+    return folder == "/" && !rest.empty() ? rest : folder + rest;
+  }
+
+ private:
+  std::map<std::string, std::string> real_;
+};
+
 LoadRules::LoadRules(std::string_view home, const std::vector<std::string>& more,
                      const std::vector<LoadPattern>& patterns) {
   while (home.size() > 1 && home.ends_with('/')) home.remove_suffix(1);
+  home_ = home;
+  Names names;
   if (!home.empty())
-    for (std::string_view name : kCredentials)
-      denied_.push_back(denied(fmt::format("{}/{}", home, name)));
-  for (std::string path : more) {
-    if (path.starts_with("~/") && !home.empty()) path = fmt::format("{}/{}", home, path.substr(2));
+    for (std::string_view name : kCredentials) deny(fmt::format("{}/{}", home, name), names);
+  hide({more, patterns});
+}
+
+void LoadRules::deny(std::string path, Names& names) {
+  DeniedPath one{std::move(path), {}};
+  one.identity = identity_at(AT_FDCWD, one.path.c_str());
+  one.place = names.place(one.path);
+  denied_.push_back(std::move(one));
+}
+
+LoadRules::Ruled LoadRules::ruled(const LoadPattern& said, Names& names) {
+  Ruled one{said, said, said, identity_at(AT_FDCWD, said.text.c_str())};
+  size_t end = head_of(said);
+  std::string head = said.text.substr(0, end), rest = said.text.substr(end);
+  if (end > 0) one.pattern.text = Names::below(names.real(head), rest);
+  bool is_plain = end > 0 && rest.find_first_not_of('/') == rest.npos;
+  one.place.text = is_plain ? names.place(head) : "";
+  return one;
+}
+
+void LoadRules::hide(const std::vector<LoadPattern>& patterns, Names& names) {
+  if (patterns.empty()) return;
+  Policy policy;
+  for (const LoadPattern& one : patterns) policy.push_back(ruled(one, names));
+  policies_.push_back(std::move(policy));
+}
+
+void LoadRules::hide(const HiddenFromLoad& more) {
+  Names names;
+  for (std::string path : more.paths) {
+    if (path.starts_with("~/") && !home_.empty())
+      path = fmt::format("{}/{}", home_, path.substr(2));
     while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-    denied_.push_back(denied(std::move(path)));
+    deny(std::move(path), names);
   }
-  for (const LoadPattern& one : patterns)
-    patterns_.push_back({{without_links(one), one.literal, one.allow}, denied(one.text).identity});
+  hide(more.patterns, names);
+}
+
+// A folder of keys that came to be since is one, too; and what a link on the way to one leads to
+// now. A cell may have removed such a link: so what was known before stays.
+Task<> LoadRules::look_again(Loop& loop) {
+  Slices slices(loop);
+  Names names;
+  for (size_t i = 0, kept = denied_.size(); i < kept; ++i) {
+    deny(denied_[i].path, names);
+    const DeniedPath &now = denied_.back(), &before = denied_[i];
+    if (now.identity == before.identity && now.place == before.place) denied_.pop_back();
+    if (slices.over()) co_await slices.turn();
+  }
+  for (size_t i = 0, kept = policies_.size(); i < kept; ++i) {
+    Policy now;
+    for (size_t k = 0; k < policies_[i].size(); ++k) {
+      now.push_back(ruled(policies_[i][k].said, names));
+      if (slices.over()) co_await slices.turn();
+    }
+    bool is_kept = control_enabled("session-load-kept");
+    if (!is_kept)
+      policies_[i] = std::move(now);
+    else if (now != policies_[i])
+      policies_.push_back(std::move(now));
+  }
 }
 
 // The rule that hides it, unless a closer one shows it. What a rule names by its very path is that
 // under every name, as close as the path is long.
-const LoadRules::Ruled* LoadRules::hides(const OpenedFile& file) const {
+const LoadRules::Ruled* LoadRules::hides(const Policy& policy, const OpenedFile& file) {
   const Ruled* hidden_by = nullptr;
   size_t hidden = 0, shown = 0;
-  for (const Ruled& one : patterns_) {
+  for (const Ruled& one : policy) {
     size_t matched = matched_bytes(one.pattern, file.real_path);
+    if (!one.place.text.empty() && one.place != one.pattern)
+      matched = std::max(matched, matched_bytes(one.place, file.real_path));
     if (is_same(one.identity, file)) matched = std::max(matched, one.pattern.text.size());
     size_t& closest = one.pattern.allow ? shown : hidden;
     if (matched <= closest) continue;
@@ -171,27 +255,38 @@ const LoadRules::Ruled* LoadRules::hides(const OpenedFile& file) const {
   return shown > hidden ? nullptr : hidden_by;
 }
 
-// Of our own folders a session may ask: there is its workspace.
-Result<void> LoadRules::judge_absent(const std::string& path,
-                                     std::vector<FileIdentity> folders) const {
-  return judge({plain_path(path), {}, std::move(folders)}, true);
+const LoadRules::Ruled* LoadRules::hides(const OpenedFile& file) const {
+  for (const Policy& one : policies_)
+    if (const Ruled* rule = hides(one, file)) return rule;
+  return nullptr;
 }
 
-void LoadRules::deny_own(std::string path) { own_.push_back(denied(std::move(path))); }
+// Of our own folders a session may ask: there is its workspace.
+Result<void> LoadRules::judge_absent(const std::string& path, std::vector<FileIdentity> folders,
+                                     std::string asked) const {
+  return judge({plain_path(path), {}, std::move(folders), std::move(asked)}, true);
+}
+
+void LoadRules::deny_own(std::string path) {
+  FileIdentity identity = identity_at(AT_FDCWD, path.c_str());
+  own_.push_back({std::move(path), identity});
+}
 
 Result<void> LoadRules::judge(const OpenedFile& file, bool in_workspace) const {
   if (!control_enabled("session-load-rules")) return {};
+  const std::string& told = file.asked.empty() ? file.real_path : file.asked;
   for (const auto* list : {&denied_, &own_}) {
     if (list == &own_ && in_workspace) break;
     for (const DeniedPath& one : *list)
-      if (lies_below(file.real_path, one.path) || is_same(one.identity, file))
-        return Error::plain(fmt::format("load {}: it lies in {}, which sessions may not read",
-                                        printable(file.real_path), printable(one.path)),
+      if (lies_below(file.real_path, one.path) || lies_below(file.real_path, one.place) ||
+          is_same(one.identity, file))
+        return Error::plain(fmt::format("load {}: it lies in {}, {}", printable(told),
+                                        printable(one.path), kRefusal),
                             "copy what is needed to another folder, if that is meant");
   }
   if (const Ruled* rule = control_enabled("session-load-policy") ? hides(file) : nullptr)
-    return Error::plain(fmt::format("load {}: the policy hides {}, which sessions may not read",
-                                    printable(file.real_path), printable(rule->pattern.text)),
+    return Error::plain(fmt::format("load {}: the policy hides {}, {}", printable(told),
+                                    printable(rule->said.text), kRefusal),
                         "allowRead in the settings shows a part of what denyRead hides");
   return {};
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/folder_fixture.h"
 #include "session/slices.h"
 
@@ -115,6 +117,30 @@ TEST(LoadRules, WhatDoesNotExistMatchesNothingByNumber) {
 TEST(LoadRules, ThePathIsAbsolute) {
   for (const char* path : {"", "relative", "../x"})
     EXPECT_FALSE(load(path, {.bytes = 100}).ok()) << path;
+}
+
+// A number is used again soon after its file was removed.
+TEST(LoadRules, AFileThatWasMadeLaterIsAnotherOne) {
+  EXPECT_EQ((FileIdentity{8, 42, 1000}), (FileIdentity{8, 42, 1000}));
+  EXPECT_EQ((FileIdentity{8, 42, 1000}), (FileIdentity{8, 42}));  // not known
+  EXPECT_NE((FileIdentity{8, 42, 1000}), (FileIdentity{8, 42, 1001}));
+  LoadRules rules(std::vector<DeniedPath>{{"/home/u/.claude.json", {8, 42, 1000}}});
+  OpenedFile later = file("/p/notes");
+  later.identity = {8, 42, 1001};
+  EXPECT_TRUE(rules.judge(later).ok());
+  later.identity.born = 1000;
+  EXPECT_FALSE(rules.judge(later).ok());
+}
+
+TEST(LoadRules, AnExceptionOfOnePolicyIsNoneToAnother) {
+  LoadRules rules("", {}, {{"/p/secret"}, {"/p/secret/open", false, true}});
+  EXPECT_TRUE(rules.judge(file("/p/secret/open/x")).ok());
+  rules.hide({{"/q/key"}, {{"/p"}, {"/p/secret/open/in", false, true}}});
+  EXPECT_FALSE(rules.judge(file("/p/secret/open/x")).ok());
+  EXPECT_TRUE(rules.judge(file("/p/secret/open/in/x")).ok());
+  EXPECT_FALSE(rules.judge(file("/q/key")).ok());
+  rules.hide({{}, {{"/r"}, {"/p", false, true}}});
+  EXPECT_FALSE(rules.judge(file("/p/secret/x")).ok());
 }
 
 // A file that is there while it is needed.
@@ -286,6 +312,114 @@ TEST_F(Patterns, LinksIntoADeniedFolderTellNothing) {
     EXPECT_TRUE(files->error().what.ends_with("which sessions may not read"))
         << path << ": " << files->error().what;
   }
+}
+
+class Ways : public Patterns {
+ protected:
+  void link(const std::string& to, const std::string& name) { fs::create_symlink(to, top_ + name); }
+  std::string load_by(const LoadRules& rules, const std::string& path, LoadBounds bounds = {1000}) {
+    Loop loop{1};
+    std::optional<Result<LoadedFiles>> files;
+    spawn(loop, load_into(loop, top_ + path, bounds, files, {}, rules));
+    loop.run();
+    return files->ok() ? "" : files->error().what;
+  }
+};
+
+// stow and home-manager keep the files themselves elsewhere.
+TEST_F(Ways, ALinkIsJudgedWhereItLies) {
+  put("/home/.aws/dir/x");
+  put("/home/dotfiles/cred");
+  link("../dotfiles/cred", "/home/.aws/credentials");
+  link("../dotfiles", "/home/.aws/all");
+  LoadRules rules(top_ + "/home", {});
+  EXPECT_EQ(load_by(rules, "/home/dotfiles/cred"), "");
+  for (std::string rest : {"", "/cred", "/../x", "/../../dotfiles/cred"})
+    for (const char* name : {"credentials", "all", "dir", "none"}) {
+      std::string path = fmt::format("/home/.aws/{}{}", name, rest);
+      EXPECT_EQ(load_by(rules, path),
+                fmt::format("load {}{}: it lies in {}/home/.aws, which sessions "
+                            "may not read",
+                            top_, path, top_));
+    }
+  EXPECT_NE(load_by(rules, "/home/.aws/../dotfiles/cred"), "");
+}
+
+TEST_F(Ways, ALinkThatAPolicyShowsAgainIsFollowed) {
+  put("/shown/note");
+  put("/secret/in/x");
+  link("../shown", "/secret/open");
+  link("../../shown", "/secret/in/way");
+  link("../shown", "/secret/other");
+  LoadRules rules("", {},
+                  {{top_ + "/secret"},
+                   {top_ + "/secret/open", false, true},
+                   {top_ + "/secret/in", false, true}});
+  EXPECT_EQ(load_by(rules, "/secret/open/note"), "");
+  EXPECT_EQ(load_by(rules, "/secret/in/way/note"), "");  // up through what is hidden
+  EXPECT_NE(load_by(rules, "/secret/other/note"), "");
+  EXPECT_NE(load_by(rules, "/secret/../shown/note"), "");
+}
+
+TEST_F(Ways, ARuleStaysWhatItWasAndIsWhatItBecame) {
+  put("/private/k");
+  put("/later/k");
+  link("private", "/way");
+  LoadRules rules("", {top_ + "/made"}, {{top_ + "/way/k"}});
+  fs::remove(top_ + "/way");
+  EXPECT_NE(load_by(rules, "/private/k"), "");
+  link("later", "/way");
+  put("/made/k");
+  EXPECT_NE(load_by(rules, "/private/k"), "");
+  EXPECT_NE(load_by(rules, "/later/k"), "");
+  fs::rename(top_ + "/private/k", top_ + "/private/moved");  // the same file
+  EXPECT_NE(load_by(rules, "/private/moved"), "");
+  link(top_ + "/made", "/other");
+  EXPECT_NE(load_by(rules, "/other/k"), "");
+}
+
+TEST_F(Ways, AHomeIsOneUnderEveryName) {
+  put("/data/home/x");
+  link("data/home", "/home");
+  LoadRules rules(top_ + "/home", {});
+  for (const char* path : {"/home/.aws/none", "/data/home/.aws/none", "/data/home/.netrc"})
+    EXPECT_TRUE(load_by(rules, path).ends_with("which sessions may not read")) << path;
+  EXPECT_EQ(load_by(rules, "/home/x"), "");
+}
+
+TEST_F(Ways, APatternFindsNothingThatIsDenied) {
+  put("/home/x/y");
+  LoadRules rules(top_ + "/home", {});
+  auto answers = [&] {
+    std::vector<std::string> all;
+    for (const char* path :
+         {"/home/.netr?", "/home/.aw?/*", "/home/.aw[s]/credentials", "/home/.*"})
+      all.push_back(load_by(rules, path));
+    return all;
+  };
+  std::vector<std::string> before = answers();
+  put("/home/.netrc");
+  put("/home/.aws/credentials");
+  EXPECT_EQ(answers(), before);
+  EXPECT_TRUE(before[0].ends_with("no such file")) << before[0];
+}
+
+TEST_F(Ways, ASearchHasAnEnd) {
+  put("/a/b/c");
+  LoadRules rules("", {});
+  for (const char* path : {"/a", "/a/*/c", "/*/*/*"}) {
+    std::string told =
+        load_by(rules, path, {.bytes = 1000, .looking = std::chrono::milliseconds(-1)});
+    EXPECT_TRUE(told.ends_with("it takes too long to look for files")) << path << ": " << told;
+  }
+}
+
+TEST_F(Ways, ANameThatIsNotUtf8IsToldByItsBytes) {
+  using Keys = std::vector<std::string>;
+  put("/a/\xff");
+  put("/a/d\xfe/x");
+  EXPECT_EQ(keys("/a"), (Keys{"d\\xfe/x", "\\xff"}));
+  EXPECT_EQ(keys("/a/*"), (Keys{"\\xff"}));
 }
 
 TEST(LoadRules, APatternsHeadIsWhereItsLinksLead) {

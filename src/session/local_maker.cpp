@@ -81,7 +81,8 @@ LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolde
       trash_(std::make_shared<Trash>(
           loop, options_.caisson,
           UniqueFd{folders_ ? ::fcntl(folders_->trash(), F_DUPFD_CLOEXEC, 3) : -1})),
-      dying_(std::make_shared<DyingCells>(loop)) {
+      dying_(std::make_shared<DyingCells>(loop)),
+      load_rules_(options_.home, options_.deny_load, options_.load_patterns) {
   if (options_.environment.empty())
     for (char** one = environ; *one; ++one) options_.environment.emplace_back(*one);
   for (const std::string& folder : options_.written) written_.add_folder(folder);
@@ -100,23 +101,28 @@ void LocalMaker::sweep() {
 }
 
 // A policy by request: what its words say is known here and nowhere else. None is taken off, and
-// when there are too many to know, all is hidden.
-void LocalMaker::hide_secrets(const SessionSpec& spec) {
-  std::vector<std::string>& denied = options_.deny_load;
-  if (spec.policy_words == options_.known_words || !control_enabled("session-load-secrets")) return;
-  for (std::string& file : files_of_secrets(spec.policy_words)) {
-    if (std::ranges::find(denied, file) != denied.end()) continue;
-    if (denied.size() > kMostDenied) return;
-    denied.push_back(denied.size() == kMostDenied ? "/" : std::move(file));
-  }
+// when there are too many to know, all is hidden. What can't be read makes no cell.
+Result<void> LocalMaker::hide_from_loads(const SessionSpec& spec) {
+  const std::vector<std::string>& words = spec.policy_words;
+  if (words.empty() || words == options_.known_words || !control_enabled("session-load-secrets"))
+    return {};
+  HiddenFromLoad more{files_of_secrets(words), {}};
+  if (options_.hidden_by) more = TRY(options_.hidden_by(words));
+  bool is_known = std::ranges::find(hidden_by_request_, more) != hidden_by_request_.end();
+  if (is_known || hidden_ > kMostDenied) return {};
+  hidden_ += more.paths.size() + more.patterns.size() + 1;
+  if (hidden_ > kMostDenied) more = {{"/"}, {}};
+  load_rules_.hide(more);
+  hidden_by_request_.push_back(std::move(more));
+  return {};
 }
 
 Result<std::shared_ptr<Hold>> LocalMaker::start_cell(CellKind kind, const SessionSpec& spec,
                                                      std::vector<UniqueFd> descriptors) {
   if (!folders_) return folders_.error();
   sweep();
+  TRY(hide_from_loads(spec));
   written_.add(spec);
-  hide_secrets(spec);
   CellStart start{.caisson = options_.caisson,
                   .environment = exec_variables(options_.environment, spec),
                   .descriptors = std::move(descriptors)};
@@ -260,8 +266,7 @@ void LocalMaker::bound_loads(uint64_t most_bytes) {
 
 Task<Result<LoadedFiles>> LocalMaker::load(std::string path, std::string workspace,
                                            uint64_t most_bytes) {
-  // Made anew each time: a folder of keys that came to be since is one, too.
-  LoadRules rules(options_.home, options_.deny_load, options_.load_patterns);
+  LoadRules rules = load_rules_;
   // With the states of other servers, and tokens of the API.
   std::string top = options_.state_top.empty() ? options_.state_folder : options_.state_top;
   rules.deny_own(top);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -38,7 +39,8 @@ bool is_proc(int folder) {
 
 class Walk {
  public:
-  Walk(std::string path, const LookAtTurn& look) : rest_(std::move(path)), look_(look) {}
+  Walk(std::string path, const LookAtTurn& look, const LookAtLink& look_at_link)
+      : rest_(std::move(path)), look_(look), look_at_link_(look_at_link) {}
 
   Result<Walked> run() {
     TRY(go_to_root());
@@ -98,6 +100,8 @@ class Walk {
     if (next && S_ISLNK(info.st_mode)) return follow(name, next.get(), info);
     TRY(look(Turn::kName));
     if (!next) return false;
+    // Here, and not at the next name: a file has no folder above it by which it could be judged.
+    if (has_more() && !S_ISDIR(info.st_mode)) return trouble(ENOTDIR);
     return go_to(std::move(next));
   }
 
@@ -135,6 +139,11 @@ class Walk {
   }
 
   Result<bool> follow(const std::string& name, int link, const struct stat& info) {
+    if (look_at_link_) {
+      Result<void> said = look_at_link_(at_.get(), name, {info.st_dev, info.st_ino});
+      is_refused_ = !said;
+      TRY(std::move(said));
+    }
     TRY(look_once(Turn::kLink));
     if (++links_ > kMostLinks) return trouble(ELOOP);
     if (is_proc(at_.get())) return follow_in_proc(name);
@@ -157,6 +166,7 @@ class Walk {
   std::string rest_;
   size_t taken_ = 0;  // bytes of it
   const LookAtTurn& look_;
+  const LookAtLink& look_at_link_;
   struct Looked {
     FileIdentity folder;
     Turn turn;
@@ -175,10 +185,11 @@ bool may_follow_link(const struct stat& folder, const struct stat& link, uid_t w
   return (folder.st_mode & kShared) != kShared || link.st_uid == we || link.st_uid == folder.st_uid;
 }
 
-Result<Walked> walk_as_far(const std::string& path, const LookAtTurn& look) {
+Result<Walked> walk_as_far(const std::string& path, const LookAtTurn& look,
+                           const LookAtLink& look_at_link) {
   if (!path.starts_with('/') || path.size() > kMostRest || path.find('\0') != std::string::npos)
     return trouble(EINVAL);
-  return Walk(path, look).run();
+  return Walk(path, look, look_at_link).run();
 }
 
 Result<Walked> walk_path(const std::string& path, const LookAtTurn& look) {
@@ -201,6 +212,21 @@ std::string plain_path(std::string_view path) {
   return plain.empty() ? "/" : plain;
 }
 
+FileIdentity identity_at(int fd, const char* path) {
+  if (fd == AT_FDCWD && *path == '\0') return {};
+  struct statx info {};
+  if (::statx(fd, path, AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &info) == 0) {
+    constexpr uint64_t kNanoseconds = 1'000'000'000;
+    bool is_known = info.stx_mask & STATX_BTIME;
+    uint64_t born =
+        static_cast<uint64_t>(info.stx_btime.tv_sec) * kNanoseconds + info.stx_btime.tv_nsec;
+    return {makedev(info.stx_dev_major, info.stx_dev_minor), info.stx_ino, is_known ? born : 0};
+  }
+  struct stat plain;  // where a filter of a container refuses statx(2)
+  if (::fstatat(fd, path, &plain, AT_EMPTY_PATH) != 0) return {};
+  return {plain.st_dev, plain.st_ino};
+}
+
 Result<std::string> real_path_of(int fd) {
   char text[PATH_MAX];
   std::string link = fmt::format("/proc/self/fd/{}", fd);
@@ -216,12 +242,11 @@ Result<std::vector<FileIdentity>> folders_from(int folder) {
   std::vector<FileIdentity> all;
   UniqueFd at{::fcntl(folder, F_DUPFD_CLOEXEC, 3)};
   for (int same = 0; at && same < 3;) {
-    struct stat info;
-    if (::fstat(at.get(), &info) != 0) break;
+    FileIdentity one = identity_at(at.get(), "");
+    if (one == FileIdentity{}) break;
     // What is above must be known to the last one, or a rule about it would not be seen.
     if (all.size() == kMostDepth)
       return Error::plain(fmt::format("it lies deeper than {} folders", kMostDepth));
-    FileIdentity one{info.st_dev, info.st_ino};
     same = !all.empty() && all.back() == one ? same + 1 : 0;
     if (same == 0) all.push_back(one);
     at.reset(::openat(at.get(), "..", kLooking | O_DIRECTORY));

@@ -28,9 +28,13 @@ struct Walked {
 // up; its error is the end of the walk. Other errors have their errno. A walk is bounded in all
 // that a path and the links on the way can ask for; realpath(3) and its like are not.
 using LookAtTurn = std::function<Result<void>(int folder, Turn)>;
+// Asked for every link, before anything else is said about it.
+using LookAtLink =
+    std::function<Result<void>(int folder, const std::string& name, FileIdentity link)>;
 Result<Walked> walk_path(const std::string& path, const LookAtTurn& look);
 // The same, but where it stopped is told of every reason, and not of ENOENT alone.
-Result<Walked> walk_as_far(const std::string& path, const LookAtTurn& look);
+Result<Walked> walk_as_far(const std::string& path, const LookAtTurn& look,
+                           const LookAtLink& look_at_link = nullptr);
 
 // Pure: an absolute path by its letters, without ".", ".." and empty names.
 std::string plain_path(std::string_view path);
@@ -40,6 +44,8 @@ std::string plain_path(std::string_view path);
 // rule is ours to keep.
 bool may_follow_link(const struct stat& folder, const struct stat& link, uid_t we);
 
+// Of a descriptor (path "") or a path, after its last link; nothing: it is not there.
+FileIdentity identity_at(int fd, const char* path);
 // As the kernel names it now.
 Result<std::string> real_path_of(int fd);
 // The folder itself and each one above it, by what they are.

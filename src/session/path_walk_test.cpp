@@ -56,6 +56,33 @@ TEST_F(PathWalk, EndsWhereTheKernelWouldEnd) {
   EXPECT_EQ(end_of("/"), "/");
 }
 
+TEST_F(PathWalk, EveryLinkIsToldBeforeItIsFollowed) {
+  link("b", "a/short");
+  link("../a/short/file", "other/far");
+  link("round", "round");
+  std::vector<std::string> links;
+  auto go_on = [](int, Turn) { return Result<void>(); };
+  auto note = [&](int folder, const std::string& name, FileIdentity) -> Result<void> {
+    links.push_back((*real_path_of(folder)).substr(top_.size()) + "/" + name);
+    return name == "round" ? Error::plain("not that one") : Result<void>();
+  };
+  EXPECT_TRUE(walk_as_far(top_ + "/other/far", go_on, note)->end);
+  EXPECT_EQ(links, (std::vector<std::string>{"/other/far", "/a/short"}));
+  EXPECT_EQ(walk_as_far(top_ + "/round/x", go_on, note).error().what, "not that one");
+}
+
+// Else nobody would know in which folder it lies.
+TEST_F(PathWalk, AFileOnTheWayIsToldWithTheFolderItLiesIn) {
+  auto go_on = [](int, Turn) { return Result<void>(); };
+  for (const char* rest : {"/x", "/..", "/../x"}) {
+    Result<Walked> way = walk_as_far(top_ + "/a/b/file" + rest, go_on);
+    ASSERT_TRUE(way.ok());
+    EXPECT_EQ(way->why, ENOTDIR);
+    EXPECT_EQ(*real_path_of(way->folder.get()), top_ + "/a/b");
+    EXPECT_EQ(way->missing, std::string("file") + rest);
+  }
+}
+
 TEST_F(PathWalk, EveryTurnIsTold) {
   link("../a/b", "other/in");
   EXPECT_EQ(end_of(top_ + "/other/in/file"), top_ + "/a/b/file");

@@ -1,6 +1,7 @@
 // SessionHost: all sessions of one process, their zygotes and their cells. Dropping it ends them.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "session/load_rules.h"
@@ -17,6 +18,9 @@ struct SessionHostOptions {
   std::string home;                        // of the caller: load denies its credential folders
   std::vector<std::string> deny_load;      // more paths that load refuses, whatever shows them
   std::vector<LoadPattern> load_patterns;  // what a policy hides of the host, and shows again
+  // What the words of a policy hide, which come with a request; its error: they make no cell. None:
+  // of such words only the files of secrets are known.
+  std::function<Result<HiddenFromLoad>(const std::vector<std::string>& words)> hidden_by = nullptr;
   // Folders that sessions may write, as far as that is known beforehand ("": any), and the words of
   // a policy that give them. What else sessions are given is seen when they are made.
   std::vector<std::string> written, known_words;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "gateway/message_borders.h"
 #include "gateway/placeholder.h"
 #include "gateway/placeholder_substitution.h"
 #include "gateway/response_mask.h"
@@ -148,6 +149,27 @@ void check_scan(std::string_view text, size_t step) {
   REQUIRE(found == expected);
 }
 
+// Where messages end does not depend on how they come, and every step goes on.
+template <typename Borders>
+std::vector<size_t> borders_of(std::string_view text, size_t step) {
+  Borders borders;
+  std::vector<size_t> ends;
+  for (size_t at = 0; at < text.size();) {
+    BorderStep taken = borders.next(text.substr(at, step));
+    REQUIRE(taken.used > 0 && taken.used <= std::min(step, text.size() - at));
+    REQUIRE(taken.ends_message || taken.used == std::min(step, text.size() - at));
+    at += taken.used;
+    if (taken.ends_message) ends.push_back(at);
+  }
+  return ends;
+}
+
+template <typename Borders>
+void check_borders(std::string_view text, size_t step) {
+  std::vector<size_t> whole = borders_of<Borders>(text, SIZE_MAX);
+  for (size_t each : {step, size_t{1}}) REQUIRE(borders_of<Borders>(text, each) == whole);
+}
+
 }  // namespace
 }  // namespace caisson
 
@@ -159,5 +181,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_substitution(text, step);
   check_mask(text, step);
   check_scan(text, step);
+  check_borders<WebSocketBorders>(fuzz::as_text(data + 1, size - 1), step);
+  check_borders<GrpcBorders>(fuzz::as_text(data + 1, size - 1), step);
   return 0;
 }

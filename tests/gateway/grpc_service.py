@@ -28,11 +28,19 @@ def reverse(requests, _context):
         yield request[::-1]
 
 
+def tell(requests, context):
+    """What was sent, with the caller's credential in place of each {}."""
+    credential = dict(context.invocation_metadata())["authorization"].encode()
+    for request in requests:
+        yield request.replace(b"{}", credential)
+
+
 class Harbor(grpc.GenericRpcHandler):
     METHODS = {
         "/harbor.Pilot/Greet": grpc.unary_unary_rpc_method_handler(greet),
         "/harbor.Pilot/Count": grpc.unary_stream_rpc_method_handler(count),
         "/harbor.Pilot/Reverse": grpc.stream_stream_rpc_method_handler(reverse),
+        "/harbor.Pilot/Tell": grpc.stream_stream_rpc_method_handler(tell),
     }
 
     def service(self, details):

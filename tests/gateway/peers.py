@@ -130,12 +130,61 @@ def answer_by_name(writer, say):
                  b"Content-Length: 2\r\n\r\nok" % (say, say.upper(), say.title()))
 
 
+async def answer_in_two(writer, first, pause, second):
+    """Two chunks, the second of them `pause` seconds later."""
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for piece in (first, second):
+        writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        await writer.drain()
+        await asyncio.sleep(pause if piece is first else 0)
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def answer_in_a_row(writer, say, times):
+    """`say` so many times, one right behind the other, with a length."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (len(say) * times))
+    for _ in range(times // 1000):
+        writer.write(say * 1000)
+        await writer.drain()
+
+
+async def answer_when_sent(reader, writer, say):
+    """The first half of `say` at once, the rest when the request's body of one byte has come."""
+    half = len(say) // 2
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                 b"%x\r\n%s\r\n" % (half, say[:half]))
+    await reader.readexactly(1)
+    writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(say) - half, say[half:]))
+    await writer.drain()
+
+
+async def answer_held(reader, writer, path, say):
+    """Bodies whose end could be the beginning of `say`, and `say` in two halves. False: none of them."""
+    half = len(say) // 2
+    if path == "/stays":
+        await answer_in_two(writer, b"many ta" + say[:2], 3, b"!")
+    elif path == "/halves":
+        await answer_in_two(writer, say[:half], 0.3, say[half:])
+    elif path == "/waits":
+        await answer_when_sent(reader, writer, say)
+    elif path.startswith("/row/"):
+        await answer_in_a_row(writer, say, int(path.removeprefix("/row/")))
+    else:
+        return False
+    return True
+
+
 async def answer_in_chunks(reader, writer):
     """What stands in X-Say of the request, one byte to a chunk, each sent for itself; or, asked for
     /times/N, so many times in a body that has a length; or, asked for /part, what Range wants; or,
-    asked for /name, as the name of a header, which for /broken-name has a value that is none."""
+    asked for /name, as the name of a header, which for /broken-name has a value that is none; or as
+    answer_held() says."""
     while True:
         _head, line, headers = await read_head(reader)
+        say = headers.get("x-say", "").encode("latin-1")
+        if await answer_held(reader, writer, line.split()[1], say):
+            return
         if line.startswith("GET /times/"):
             times = int(line.split()[1].removeprefix("/times/"))
             await answer_at_length(writer, headers["x-say"].encode("latin-1"), times)
@@ -183,6 +232,17 @@ async def websocket_tell(reader, writer, head, text):
     await writer.drain()
 
 
+async def websocket_messages(reader, writer, credential):
+    """Each message given back, with the credential in place of {} when there is one."""
+    while True:
+        opcode, data = await websocket_frame(reader)
+        data = data.replace(b"{}", credential) if credential else data
+        size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2, "big")
+        writer.write(bytes([0x80 | opcode]) + size + data)
+        if opcode == 8:
+            return
+
+
 async def websocket_echo(reader, writer):
     _head, line, headers = await read_head(reader)
     if headers.get("upgrade", "").lower() != "websocket":
@@ -195,12 +255,8 @@ async def websocket_echo(reader, writer):
     if line.startswith("GET /told "):
         return await websocket_tell(reader, writer, head, headers["authorization"].encode())
     writer.write(head)
-    while True:
-        opcode, data = await websocket_frame(reader)
-        size = bytes([len(data)]) if len(data) < 126 else b"\x7e" + len(data).to_bytes(2, "big")
-        writer.write(bytes([0x80 | opcode]) + size + data)
-        if opcode == 8:
-            return
+    told = headers["authorization"].encode() if line.startswith("GET /tell ") else b""
+    await websocket_messages(reader, writer, told)
 
 
 class Proxy:

@@ -283,7 +283,9 @@ class Masked(SecretCase):
 
     def test_copy_of_a_part_is_refused(self):
         """The host would make whole objects of it, of which none has the whole value."""
-        for name in ("x-amz-copy-source-range", "x-ms-source-range"):
+        for name in ("x-amz-copy-source-range", "x-ms-source-range", "X-OSS-Copy-Source-Range",
+                     "x-cos-copy-source-range", "x-obs-copy-source-range", "x-bce-copy-source-range",
+                     "x-goog-copy-source-range"):
             with self.subTest(name=name):
                 path = self.path("copy")
                 ended = self.shell("curl -sS -o /dev/null -w '%{http_code}' -X PUT -H "
@@ -331,6 +333,77 @@ class Masked(SecretCase):
         told = ended.out.split()
         if len(told) == 3:  # with a length of its own, it must be the right one
             self.assertEqual(told[1], told[2])
+
+
+class Held(SecretCase):
+    """The last bytes of a piece could be the first of the value: they come all the same, and the value
+    does not."""
+    AT_ONCE = 0.9  # seconds, below the second that the gateway waits for a host that says nothing
+
+    def setUp(self):
+        super().setUp()
+        self.value = f"sk-{secrets.token_hex(22)}"
+        self.env_of_caller = {"REAL_KEY": self.value}
+        self.messages = ["tasks", "{}", "ask-{}", "sk-", "{}", "sk", "the end"]
+
+    def ask(self, port, name, *words, host=API, **how):
+        policy = ["--allow-domain", host, "--secret", f"KEY=env:REAL_KEY@{host}:{port}"]
+        ended = self.script(policy, name, *words, env=self.env_of_caller, **how)
+        self.assert_works(ended)
+        self.assert_kept(ended)
+        return json.loads(ended.out)
+
+    def assert_told_at_once(self, told):
+        for text, seconds in told:
+            self.assertLess(seconds, self.AT_ONCE, text)
+        mask = r"caisson_KEY_[0-9a-f]{32}\*{3}"
+        self.assertRegex(" ".join(text for text, _seconds in told),
+                         f"^tasks {mask} ask-{mask} sk- {mask} sk the end$")
+
+    def test_messages_of_a_websocket_come_at_once(self):
+        self.assert_told_at_once(self.ask(names.WEBSOCKET_TLS, "websocket_held.py", API,
+                                          str(names.WEBSOCKET_TLS), *self.messages))
+
+    def test_messages_of_grpc_come_at_once_both_ways(self):
+        self.assert_told_at_once(self.ask(names.GRPC, "grpc_held.py",
+                                          f"rpc.harbor.test:{names.GRPC}", *self.messages,
+                                          host="rpc.harbor.test"))
+
+    def test_beginning_of_a_placeholder_goes_up_at_once(self):
+        told = self.ask(names.GRPC, "grpc_held.py", f"rpc.harbor.test:{names.GRPC}", "caisson_K",
+                        "caisson_KEY", "c", host="rpc.harbor.test")
+        self.assertEqual([text for text, _seconds in told], ["caisson_K", "caisson_KEY", "c"])
+        self.assertLess(max(seconds for _text, seconds in told), self.AT_ONCE)
+
+    def read(self, path, seconds="0"):
+        return self.ask(names.CHUNKED_TLS, "slow_read.py", API, str(names.CHUNKED_TLS), path, seconds,
+                        str(len(self.value)))
+
+    def test_body_that_stays_open_is_held_for_a_second(self):
+        """Nine bytes, of which the last two could be the value's first; one more three seconds later."""
+        ended = self.read("/stays")
+        self.assertEqual(ended["rest"], "many task!")
+        self.assertEqual(ended["arrived"][-1][1], 1, ended)  # that one alone
+        self.assertLess(ended["arrived"][-2][0], 2)
+
+    def test_value_in_two_segments_is_masked(self):
+        ended = self.read("/halves")
+        self.assertEqual(ended["rest"], "")
+        self.assertGreater(ended["last"], 0.2)
+
+    def test_cell_that_does_not_read_for_a_while_has_no_half_of_the_value(self):
+        """It stops the gateway, and that the host, most likely in the middle of the value: 16 MB of it
+        are more than fit anywhere on the way."""
+        ended = self.read("/row/350000", "3")
+        self.assertEqual(ended["rest"], "")
+        self.assertEqual(ended["size"], 350000 * len(self.value))
+        self.assertGreater(ended["last"], 3)
+
+    def test_cell_that_does_not_send_for_a_while_has_no_half_of_the_value(self):
+        """The host says half of it and waits for the rest of the request."""
+        ended = self.read("/waits", "3")
+        self.assertEqual(ended["rest"], "")
+        self.assertGreater(ended["last"], 3)
 
 
 class NowhereInTheCell(SecretCase):

@@ -36,9 +36,17 @@ def socket_of_packets(pid):
             if words[4] == "0005":
                 packets.add(f"socket:[{words[6]}]")
     found = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")
-             if os.readlink(f"/proc/{pid}/fd/{fd}") in packets]
+             if link_of(f"/proc/{pid}/fd/{fd}") in packets]
     assert len(found) == 1, found
     return found[0]
+
+
+def link_of(path):
+    """What a descriptor is; "" when it was closed since it was listed."""
+    try:
+        return os.readlink(path)
+    except FileNotFoundError:
+        return ""
 
 
 class Vector(ctypes.Structure):

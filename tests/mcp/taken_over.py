@@ -4,7 +4,7 @@ import struct
 import time
 
 from harness import DEADLINE, McpTest
-from intruder import Intruder
+from intruder import Intruder, link_of
 
 O_RDONLY, O_WRONLY, O_CREAT, O_DIRECTORY, O_PATH = 0, 1, 0o100, 0o200000, 0o10000000
 # Words of src/session/launch_wire.h.
@@ -22,7 +22,7 @@ class TakenOver(McpTest):
         """Its state folder: it holds the lock beside it."""
         folder = f"/proc/{server.process.pid}/fd"
         for fd in os.listdir(folder):
-            parent, name = os.path.split(os.readlink(os.path.join(folder, fd)))
+            parent, name = os.path.split(link_of(os.path.join(folder, fd)))
             if os.path.basename(parent) in ("scopes", "passing") and name.endswith(".lock"):
                 return os.path.join(parent, name[:-len(".lock")])
         return self.fail("it has no state folder")

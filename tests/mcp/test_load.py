@@ -2,6 +2,7 @@
 not come in by another way."""
 import json
 import os
+import signal
 import time
 
 from harness import DEADLINE, McpTest
@@ -35,6 +36,85 @@ class Load(McpTest):
         for path in ("deep/a/b.txt", "secret/open/note", "way/open/note"):
             with self.subTest(path):
                 self.assertIn("Loaded", server.text("rlm_load", path=path, var_name="k"))
+
+    def link(self, to, name):
+        os.makedirs(os.path.dirname(os.path.join(self.project, name)), exist_ok=True)
+        os.symlink(to, os.path.join(self.project, name))
+
+    def told(self, server, path, name):
+        """The error without the name that was asked for."""
+        text = server.fails("rlm_load", path=path, var_name="k")
+        self.assertIn(f"/{name}", text)
+        return text.replace(f"/{name}", "/NAME")
+
+    def test_a_link_where_nothing_may_be_read_is_not_followed(self):
+        """Keys are often links to where somebody keeps them (stow, home-manager): where such a way
+        ends is no folder of keys."""
+        self.file("home/dotfiles/key", KEY)
+        self.file("home/dotfiles/plain/note", "plain")
+        for folder in (".aws/sso", ".ssh", ".config"):
+            os.makedirs(os.path.join(self.home, folder))
+        self.link("../dotfiles/key", "../home/.aws/credentials")
+        self.link(os.path.join(self.home, "dotfiles/key"), "../home/.ssh/id")
+        self.link("../dotfiles", "../home/.ssh/all")
+        self.link("round", "../home/.ssh/round")
+        self.link("dotfiles/netrc", "../home/.netrc")
+        self.file("home/dotfiles/netrc", KEY)
+        self.link("../../home/dotfiles/key", "private/k")
+        self.link("../../../home/dotfiles/plain", "private/open/way")
+        self.link("../../home/dotfiles/key", "env/a.env")
+        self.link("../private", "short/way")
+        self.file("project/env/plain", "plain")
+        server = self.settings(filesystem={"denyRead": ["./private", "./env/*.env"],
+                                           "allowRead": ["~/dotfiles", "./private/open"]})
+        for path in ("~/.aws/credentials", "~/.aws/cred*", "~/.ssh/id", "~/.ssh/all/key",
+                     "~/.ssh/all/plain/note", "~/.ssh/all/*", "~/.ssh/round", "~/.netrc",
+                     "~/.aws/../dotfiles/key", "~/.aws/sso/../../dotfiles/key", "~/.ssh/all/none",
+                     "~/.ssh/id/../../dotfiles/key", "private/k", "private/../env/plain", "short/way/k",
+                     "env/a.env", "short/way/../../env/plain"):
+            with self.subTest(path):
+                self.refused(server, path)
+        # What is there, and whether it is a link, has the same words as what is not there.
+        for folder in ("~/.aws", "~/.ssh", "private", "short/way"):
+            for rest in ("", "/below", "/../x"):
+                words = {self.told(server, f"{folder}/{name}{rest}", name)
+                         for name in ("credentials", "sso", "id", "all", "round", "k", "none")}
+                with self.subTest(folder + rest):
+                    self.assertEqual(len(words), 1, words)
+        for path in ("env", "env/*"):
+            self.assertIn("(1 file, 5 chars)", server.text("rlm_load", path=path, var_name="d"))
+        # What may be read is read, by links of the system and by those that are shown again.
+        self.link("/bin/sh", "shell")  # /bin is a link, and most often sh as well
+        for path in ("~/dotfiles/key", "private/open/way/note", "/usr/../etc/passwd", "shell"):
+            with self.subTest(path):
+                text = server.text("rlm_load", path=path, var_name="k", **{"as": "bytes"})
+                self.assertIn("Loaded", text)
+
+    def test_a_rule_is_what_it_was_when_the_server_started(self):
+        """A cell that may write a folder on the way of a rule takes the link away that it leads
+        through."""
+        key = self.file("home/private/key", KEY)
+        self.link(os.path.join(self.home, "private"), "way")
+        server = self.settings(filesystem={"denyRead": ["./way/key"], "allowRead": ["./"],
+                                           "allowWrite": ["./"]})
+        for path in ("way/key", key):
+            self.refused(server, path)
+        server.text("rlm_exec", code=f"import os\nos.unlink({os.path.join(self.project, 'way')!r})")
+        self.assertFalse(os.path.lexists(os.path.join(self.project, "way")))
+        self.refused(server, key)
+        server.text("rlm_exec", code=f"os.mkdir({os.path.join(self.project, 'way')!r})")
+        self.refused(server, key)
+
+    def test_a_pattern_does_not_tell_whether_a_denied_name_is_there(self):
+        server = self.settings(filesystem={"denyRead": ["./*.pem"]})
+        paths = ("~/.netr?", "~/.netr[c]", "~/.aw?/credentials", "~/.aw?/*", "~/*/../.netrc", "b?.pem",
+                 os.path.join(self.home, ".[an]*"), os.path.join(self.project, "*.p*"))
+        before = [server.fails("rlm_load", path=path, var_name="k") for path in paths]
+        for name in ("home/.netrc", "home/.aws/credentials", "project/bc.pem"):
+            self.file(name, KEY)
+        for path, text in zip(paths, before):
+            with self.subTest(path):
+                self.assertEqual(server.fails("rlm_load", path=path, var_name="k"), text)
 
     def test_no_file_of_another_session_through_proc(self):
         """/proc/PID/root is a link of the kernel's own, to names that no rule here knows."""
@@ -83,9 +163,11 @@ class Load(McpTest):
             filesystem={"allowRead": ["~/"]},
             credentials={"files": [{"path": "~/service.key", "mode": "mask"},
                                    {"path": "~/denied.key", "mode": "deny"}]})
-        for path in ("~/service.key", os.path.join(self.home, "service.key"), "~/denied.key", "~/*.key"):
+        for path in ("~/service.key", os.path.join(self.home, "service.key"), "~/denied.key"):
             with self.subTest(path):
                 self.refused(server, path)
+        self.assertEqual(server.fails("rlm_load", path="~/*.key", var_name="k"),
+                         "Error: file not found: ~/*.key")
 
     def test_the_file_of_a_secret_stays_outside(self):
         path = self.file("project/token", KEY)
@@ -211,6 +293,22 @@ class LoadBesideOthers(McpTest):
         # A small one waits for nobody.
         self.assertIn("Loaded", server.text("rlm_load", session="b", path=holes[1], **load))
 
+    def test_a_session_that_ends_in_a_load_gives_its_share_back(self):
+        holes = {size: self.file(f"project/{size}", "") for size in (1000, 100)}
+        for size, path in holes.items():
+            os.truncate(path, size << 20)
+        server = self.server()
+        load = {"var_name": "k", "as": "bytes"}
+        server.text("rlm_exec", session="b", code="1")
+        server.text("rlm_exec", session="a", code="import os, signal, threading\nthreading.Timer("
+                                                  "0.3, os.kill, (os.getpid(), signal.SIGSTOP)).start()")
+        stopped = self.wait_stopped(server)
+        dying = server.start_call("rlm_load", session="a", path=holes[1000], **load)
+        time.sleep(0.5)  # it has its share by now
+        os.kill(stopped, signal.SIGKILL)
+        self.assertIn("Loaded", server.text("rlm_load", session="b", path=holes[100], **load))
+        self.assertTrue(server.answer(dying)["result"]["isError"])
+
     def wait_stopped(self, server):
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:
@@ -218,8 +316,8 @@ class LoadBesideOthers(McpTest):
                 try:
                     with open(f"/proc/{pid}/stat") as stat:
                         if stat.read().rpartition(")")[2].split()[0] == "T":
-                            return
+                            return pid
                 except OSError:
                     continue
             time.sleep(0.01)
-        self.fail("nothing was stopped")
+        return self.fail("nothing was stopped")

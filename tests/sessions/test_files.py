@@ -27,6 +27,19 @@ class Load(SessionTest):
         self.ok(s.ask("load", path=self.path("d/t*.txt"), name="g"))
         self.assertEqual(s.value("g"), {"two.txt": "d/two.txt"})
 
+    def test_a_name_that_is_not_utf8_is_told_by_its_bytes(self):
+        s = self.session()
+        folder = os.path.dirname(self.path("bytes/one.txt", "1")).encode()
+        os.mkdir(folder + b"/d\xfe")
+        for name in (b"\xff.json", b"d\xfe/two", b"\xfe.json"):
+            with open(folder + b"/" + name, "w") as file:
+                file.write("[2]")
+        self.ok(s.ask("load", path=os.fsdecode(folder), name="d"))
+        self.assertEqual(s.value("d"), {"one.txt": "1", "\\xff.json": [2], "\\xfe.json": [2],
+                                        "d\\xfe/two": "[2]"})
+        self.ok(s.ask("load", path=os.fsdecode(folder) + "/*.json", name="g"))
+        self.assertEqual(s.value("sorted(g)"), ["\\xfe.json", "\\xff.json"])
+
     def refused(self, path, words):
         with self.assertRaisesRegex(Refused, words):
             self.session().ask("load", path=path, name="x")
@@ -46,7 +59,7 @@ class Load(SessionTest):
         os.symlink(os.path.join(home, ".ssh", "key"), self.path("keylink"))
         self.refused(self.path("keylink"), "may not read")
         self.refused(os.path.join(home, ".aws", "..", ".ssh", "key"), "may not read")
-        self.refused(os.path.join(home, ".s?h", "key"), "may not read")
+        self.refused(os.path.join(home, ".s?h", "key"), "no such file")
 
     def test_more_that_the_policy_denies(self):
         self.refused(self.path("denied/x", "x"), "may not read")
