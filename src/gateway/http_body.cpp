@@ -78,7 +78,8 @@ Task<RelayEnd> flush_and_wait(BodyRelay& relay, Moved nothing, bool& silent, Htt
   else
     error = co_await from.stream().wait_read();
   silent = error == ETIMEDOUT && counts;
-  co_return error&& error != ETIMEDOUT ? RelayEnd::kSourceFailed : RelayEnd::kDone;
+  bool failed = error != 0 && error != ETIMEDOUT;
+  co_return failed ? RelayEnd::kSourceFailed : RelayEnd::kDone;
 }
 
 // The same where the reader takes what comes.
