@@ -164,6 +164,23 @@ class Embedded(unittest.TestCase):
             finally:
                 host.KERNEL = real
 
+    def test_modules_come_compiled_where_the_version_fits_and_as_text_elsewhere(self):
+        bundle = os.path.join(os.path.dirname(host.KERNEL), "bundle.py")
+        text = subprocess.run([sys.executable, bundle], capture_output=True, check=True, text=True).stdout
+        scope = {"__name__": "boot"}
+        exec(text, scope)
+        version, packed = scope["COMPILED"]
+        codes = scope["unpack_compiled"](version, packed)
+        self.assertEqual(set(codes), set(scope["SOURCES"]))
+        self.assertEqual(scope["unpack_compiled"]("0" * len(version), packed), {})
+        for sources, compiled in (({name: "1/0" for name in codes}, codes), (scope["SOURCES"], {})):
+            words = scope["make_loader"](sources, compiled)("words")
+            self.assertEqual(words.__file__, "<caisson>/words.py")
+        plain = {"__name__": "boot"}
+        exec(subprocess.run([sys.executable, bundle, "--plain"], capture_output=True, check=True,
+                            text=True).stdout, plain)
+        self.assertEqual((plain["SOURCES"], plain["COMPILED"]), (scope["SOURCES"], ("", "")))
+
     def test_the_bundle_starts_from_a_memfd(self):
         folder = os.path.dirname(host.KERNEL)
         text = subprocess.run([sys.executable, os.path.join(folder, "bundle.py")],
