@@ -1,11 +1,7 @@
 #include "cli/load_denials.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <iterator>
-
-#include <fmt/format.h>
 
 #include "base/control.h"
 #include "base/text.h"
@@ -19,16 +15,6 @@ namespace {
 std::string whole_path(const std::string& path, const Caller& caller) {
   if (path.starts_with("~/")) return caller.home + path.substr(1);
   return path.starts_with('/') ? path : "/" + path;
-}
-
-// Who reads it has other sessions, too: a pipe would hold all of them.
-Result<void> check_file(const std::string& path) {
-  constexpr off_t kMostBytes = 16 << 20;
-  struct stat info;
-  if (::stat(path.c_str(), &info) != 0) return Error::system("--settings " + printable(path));
-  if (S_ISREG(info.st_mode) && info.st_size <= kMostBytes) return {};
-  return Error::plain(fmt::format("--settings {}: cannot read it as a file", printable(path)),
-                      "name a JSON file of srt's settings");
 }
 
 }  // namespace
@@ -81,13 +67,13 @@ LoadDenials load_denials_of(std::span<const std::string> words, const Caller& ca
 
 Result<session::HiddenFromLoad> hidden_by_words(std::span<const std::string> words,
                                                 const Caller& caller) {
-  Settings settings;
-  Command command;
-  ExecFlags flags = TRY(read_flags(words, settings, command));
-  if (!flags.settings_file.empty()) TRY(check_file(whole_path(flags.settings_file, caller)));
   std::optional<SessionPolicy> policy = TRY(read_session_policy(words, caller));
-  if (!policy)
+  if (!policy) {
+    Settings settings;
+    Command command;
+    TRY(read_flags(words, settings, command));
     return Error::plain("--settings and --policy exclude each other", "give one of them");
+  }
   LoadDenials out;
   add_load_denials(policy->settings, caller, out);
   return session::HiddenFromLoad{std::move(out.paths), std::move(out.patterns)};

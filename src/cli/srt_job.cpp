@@ -145,6 +145,18 @@ Result<SettingsText> find_settings(const SrtOptions& options, const Caller& call
   return SettingsText{path, TRY(read_descriptor(file.get(), path)), path};
 }
 
+Result<SettingsText> settings_in_file(const std::string& file, const Caller& caller) {
+  constexpr const char* kHint = "--settings names a JSON file of srt's settings";
+  std::string path = TRY(clean_path(file, caller.cwd));
+  std::optional<std::string> text = RealHostFiles().read(path, kMostSettings + 1);
+  if (!text && ::access(path.c_str(), R_OK) != 0)
+    return Error::system(fmt::format("{}: open it", path)).with_hint(kHint);
+  if (!text) return Error::plain(fmt::format("{}: cannot read it as a file", path), kHint);
+  if (text->size() > kMostSettings)
+    return Error::plain(fmt::format("{}: more than 1 MiB", path), "settings are shorter than that");
+  return SettingsText{path, std::move(*text), path};
+}
+
 Result<SrtJob> make_srt_job(const SrtOptions& options, const ProcessStart& start, Look look) {
   RealHostFiles files;
   SrtJob out;

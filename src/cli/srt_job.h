@@ -19,6 +19,9 @@ struct SettingsText {
   std::string path;  // absolute; "" when there is no file
 };
 Result<SettingsText> find_settings(const SrtOptions& options, const Caller& caller);
+// Of cells in a small root, for which it is read more than once, and by a launcher that has other
+// sessions, too: a regular file, and nothing that could hold who opens it.
+Result<SettingsText> settings_in_file(const std::string& file, const Caller& caller);
 
 struct SrtJob {
   Job job;

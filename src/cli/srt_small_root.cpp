@@ -36,9 +36,7 @@ Result<void> check_for_small_root(const srt::SrtSettings& said, const std::strin
 Result<Read> read(const std::string& file, const std::string& folder, Caller caller) {
   Read out;
   if (!folder.empty()) caller.cwd = folder;
-  SrtOptions options;
-  options.settings_file = file;
-  out.job.source = TRY(find_settings(options, caller));
+  out.job.source = TRY(settings_in_file(file, caller));
   out.job.job.caller = std::move(caller);
   const std::string& name = out.job.source.name;
   srt::Reading reading = TRY(srt::read_settings(out.job.source.text, name, srt::Unknown::kError));

@@ -51,6 +51,16 @@ class HiddenParts(CliTest):
                 self.assertEqual((ended.code, ended.out), (125, ""), ended)
                 self.assertIn("--mount", ended.err)
 
+    def test_settings_are_a_file_and_nothing_that_holds_who_reads_it(self):
+        pipe = os.path.join(self.project, "pipe")
+        os.mkfifo(pipe)
+        for path, why in ((pipe, "as a file"), (self.project, "as a file"), ("/nowhere", "No such file")):
+            with self.subTest(path):
+                ended = self.caisson("exec", "--settings", path, "--", "/bin/true")
+                self.assertEqual(ended.code, 125, ended)
+                self.assertIn(why, ended.err)
+                self.assertIn("hint: ", ended.err)
+
     def test_others_are_not(self):
         file = self.settings("./sub/secret", self.project + "/**/never")
         ended = self.caisson("exec", "--settings", file, "--mount", f"{self.project}:{self.project}", "--",

@@ -275,18 +275,22 @@ class LoadBesideOthers(McpTest):
         self.assertEqual(server.pending, [])  # it goes on
         self.assertTrue(server.answer(search)["result"]["isError"])
 
-    def test_all_loads_together_take_no_more_memory_than_one_may(self):
-        """A session that does not take in what it was lent holds it: 1 GiB is what one may have.
-        The files are holes: here nothing is as large as it looks."""
-        holes = {size: self.file(f"project/{size}", "") for size in (1000, 100, 1)}
+    def with_a_stopped_session(self, *sizes):
+        """({MiB: a file of nothing but a hole}, a server with sessions "a" and "b", the process of "a")."""
+        holes = {size: self.file(f"project/{size}", "") for size in sizes}
         for size, path in holes.items():
             os.truncate(path, size << 20)
         server = self.server()
-        load = {"var_name": "k", "as": "bytes"}
         server.text("rlm_exec", session="b", code="1")
         server.text("rlm_exec", session="a", code="import os, signal, threading\nthreading.Timer("
                                                   "0.3, os.kill, (os.getpid(), signal.SIGSTOP)).start()")
-        self.wait_stopped(server)
+        return holes, server, self.wait_stopped(server)
+
+    def test_all_loads_together_take_no_more_memory_than_one_may(self):
+        """A session that does not take in what it was lent holds it: 1 GiB is what one may have.
+        The files are holes: here nothing is as large as it looks."""
+        holes, server, _stopped = self.with_a_stopped_session(1000, 100, 1)
+        load = {"var_name": "k", "as": "bytes"}
         server.start_call("rlm_load", session="a", path=holes[1000], **load)
         text = server.fails("rlm_load", session="b", path=holes[100], **load)
         self.assertIn("other sessions", text)
@@ -294,15 +298,8 @@ class LoadBesideOthers(McpTest):
         self.assertIn("Loaded", server.text("rlm_load", session="b", path=holes[1], **load))
 
     def test_a_session_that_ends_in_a_load_gives_its_share_back(self):
-        holes = {size: self.file(f"project/{size}", "") for size in (1000, 100)}
-        for size, path in holes.items():
-            os.truncate(path, size << 20)
-        server = self.server()
+        holes, server, stopped = self.with_a_stopped_session(1000, 100)
         load = {"var_name": "k", "as": "bytes"}
-        server.text("rlm_exec", session="b", code="1")
-        server.text("rlm_exec", session="a", code="import os, signal, threading\nthreading.Timer("
-                                                  "0.3, os.kill, (os.getpid(), signal.SIGSTOP)).start()")
-        stopped = self.wait_stopped(server)
         dying = server.start_call("rlm_load", session="a", path=holes[1000], **load)
         time.sleep(0.5)  # it has its share by now
         os.kill(stopped, signal.SIGKILL)
