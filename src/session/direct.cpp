@@ -67,17 +67,27 @@ Result<std::shared_ptr<Direct>> Direct::take(Loop& loop, ForeignFd socket, uint3
   made->socket_.assign(socket.get(), failed);
   if (failed) return Error::plain("watch an interpreter: " + failed.message());
   socket.release().release();
-  // The report that every interpreter begins with; the keeper has looked at it, and left it there.
-  DirectMessage report = made->receive();
-  if (report.kind != DirectMessage::Kind::kReady)
-    return Error::plain("the session broke its protocol: an interpreter that did not report");
-  made->interpreter_ = report.sender;
-  return made;
+  if (made->awaits_report() || !made->is_broken_) return made;
+  return Error::plain("the session broke its protocol: an interpreter that did not report");
+}
+
+// The report that every interpreter begins with. The keeper has looked at it, and left it there; or
+// it is still to come, of a fork of the keeper itself.
+bool Direct::awaits_report() {
+  if (interpreter_ || is_broken_) return false;
+  DirectMessage report = receive();
+  if (report.kind == DirectMessage::Kind::kNothing) return true;
+  if (report.kind == DirectMessage::Kind::kReady)
+    interpreter_ = report.sender;
+  else
+    is_broken_ = true;
+  return false;
 }
 
 bool Direct::send(FrameType type, const DirectCall& call, std::string_view body,
                   const std::vector<UniqueFd>& descriptors) {
-  if (!socket_.is_open() || descriptors.size() >= kMostFrameDescriptors) return false;
+  if (!socket_.is_open() || !interpreter_ || descriptors.size() >= kMostFrameDescriptors)
+    return false;
   finish();
   if (body.size() > kMostInline - 4) {
     Result<UniqueFd> made = lent_memfd("caisson-frame", body);

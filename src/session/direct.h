@@ -42,7 +42,7 @@ struct DirectMessage {
 
 class Direct : public std::enable_shared_from_this<Direct> {
  public:
-  // An error when it is no socket of the right kind, or when nobody has reported there yet.
+  // An error when it is no socket of the right kind, or when something else than a report is there.
   static Result<std::shared_ptr<Direct>> take(Loop&, ForeignFd, uint32_t generation);
   Direct(Loop&, uint32_t generation);
   ~Direct() { close(); }
@@ -51,6 +51,9 @@ class Direct : public std::enable_shared_from_this<Direct> {
   // False: it was not taken, and the keeper has to carry it. The descriptors stay the caller's.
   bool send(FrameType, const DirectCall&, std::string_view body,
             const std::vector<UniqueFd>& descriptors);
+  // True until whoever is at the other end has told that it is there: no call goes before that. (The
+  // keeper, which would listen to a call that has to stop, could take the report for itself.)
+  bool awaits_report();
   DirectMessage receive();  // never waits
   // The call is over: what was lent for it is taken back.
   void finish();
@@ -62,6 +65,7 @@ class Direct : public std::enable_shared_from_this<Direct> {
   LoopDescriptor socket_;
   uint32_t generation_;
   pid_t interpreter_ = 0;  // whose report came first; a process that holds its socket is another
+  bool is_broken_ = false;  // it ended without a report
   UniqueFd lent_;          // the body of the call, if it is large
   std::function<void()> ready_;
   bool waiting_ = false;

@@ -57,6 +57,25 @@ uint64_t Lane::draw_nonce() {
   return nonce;
 }
 
+// A reset is done when all of the old is killed and the new is forked; the first call waits until it
+// is there, and its clock starts then.
+Task<> Lane::await_report() {
+  auto until = SteadyClock::now() + kOrderPatience;
+  interrupted_early_ = false;
+  while (alive() && direct_ && direct_->awaits_report()) {
+    Event reported(loop_);
+    reported_ = &reported;
+    ScopeExit forget([this] { reported_ = nullptr; });
+    direct_->when_ready([weak = weak_from_this()] {
+      std::shared_ptr<Lane> self = weak.lock();
+      if (self && self->reported_) self->reported_->set();
+    });
+    if (co_await reported.wait(until)) continue;
+    close("its interpreter did not report in time, and its cell was killed");
+    if (options_.on_silence) options_.on_silence();
+  }
+}
+
 Task<Result<Frame>> Lane::ask_directly(Call& call, SteadyClock::time_point begin) {
   Waiting waiting(loop_);
   waiting.is_call = true;
@@ -87,6 +106,7 @@ Task<Result<Frame>> Lane::ask_directly(Call& call, SteadyClock::time_point begin
     if (std::shared_ptr<Lane> self = weak.lock()) self->hear_directly();
   });
   start_streams(call);
+  if (std::exchange(interrupted_early_, false)) interrupt();
   auto due = after(begin, call.timeout, std::chrono::milliseconds{0});
   bool answered = co_await waiting.answered.wait(due);
   if (!answered && waiting.is_direct) stop_direct(StopReason::kTimeout);
@@ -104,6 +124,7 @@ void Lane::took_live(Frame frame) {
   Result<std::shared_ptr<Direct>> made = Direct::take(loop_, std::move(frame.spilled), generation);
   if (direct_ && direct_ != asked_) direct_->close();
   direct_ = made ? *made : nullptr;  // without one, calls go by the keeper
+  if (reported_) reported_->set();
 }
 
 void Lane::hear_directly() {

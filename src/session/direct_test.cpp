@@ -88,8 +88,30 @@ TEST(Direct, WhatIsNoAnswerIsNonsense) {
   EXPECT_EQ(pair.after(message(66, "{}")).kind, Kind::kResult);  // and it goes on
 }
 
-TEST(Direct, OneThatHasNotReportedIsNotTaken) {
-  EXPECT_FALSE(Pair(SOCK_SEQPACKET, false).made.ok());
+TEST(Direct, NoCallGoesToOneThatHasNotReportedYet) {
+  Pair pair(SOCK_SEQPACKET, false);
+  ASSERT_TRUE(pair.made.ok());
+  Direct& direct = **pair.made;
+  EXPECT_TRUE(direct.awaits_report());
+  EXPECT_FALSE(direct.send(FrameType::kExec, {}, "1+1", {}));
+  ASSERT_EQ(::send(pair.theirs.get(), kReport.data(), kReport.size(), 0), 14);
+  EXPECT_FALSE(direct.awaits_report());
+  EXPECT_TRUE(direct.send(FrameType::kExec, {}, "1+1", {}));
+  EXPECT_EQ(pair.after(message(66, "{}")).kind, Kind::kResult);
+}
+
+TEST(Direct, OneWhoseFirstWordIsAnotherIsNotCalled) {
+  for (bool ends : {true, false}) {
+    Pair pair(SOCK_SEQPACKET, false);
+    ASSERT_TRUE(pair.made.ok());
+    std::string word = message(66, "{}");
+    if (ends)
+      pair.theirs.reset();
+    else
+      ASSERT_GT(::send(pair.theirs.get(), word.data(), word.size(), 0), 0);
+    EXPECT_FALSE((*pair.made)->awaits_report());
+    EXPECT_FALSE((*pair.made)->send(FrameType::kExec, {}, "1+1", {}));
+  }
 }
 
 TEST(Direct, AnAnswerOfAnotherProcessIsNone) {

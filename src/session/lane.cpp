@@ -13,7 +13,7 @@ namespace json = boost::json;
 namespace {
 
 // Orders wait for a fork of the interpreter, and a first start for the imports of Python.
-constexpr std::chrono::seconds kOrderPatience{30}, kStartPatience{60};
+constexpr std::chrono::seconds kStartPatience{60};
 constexpr size_t kMostNotes = 16;
 
 }  // namespace
@@ -46,6 +46,7 @@ void Lane::ended(std::string why) {
   why_ended_ = std::move(why);
   if (direct_) direct_->close();
   if (asked_) asked_->close();
+  if (reported_) reported_->set();
   hello_.set();
   confined_.set();
   if (waiting_) waiting_->answered.set();
@@ -170,6 +171,7 @@ Task<Result<CallAnswer>> Lane::call(Call call) {
 }
 
 Task<Result<CallAnswer>> Lane::call_in_turn(Call call) {
+  if (direct_ && direct_->awaits_report()) co_await await_report();
   if (!alive()) co_return Error::plain("the session has ended: " + why_ended_);
   auto begin = SteadyClock::now();
   ++calls_;
@@ -231,6 +233,7 @@ void Lane::take_output(CallAnswer& answer, CallOutput* output) {
 }
 
 void Lane::interrupt() {
+  if (reported_) interrupted_early_ = true;
   if (!waiting_ || !waiting_->is_call || !alive()) return;
   waiting_->facts.interrupt_asked = true;
   if (waiting_->is_direct) return stop_direct(StopReason::kInterrupt);

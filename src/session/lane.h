@@ -22,6 +22,7 @@ namespace caisson::session {
 constexpr std::chrono::milliseconds kGrace{500};
 // For the keeper to kill, to wake a checkpoint and to say so, on a machine that is busy.
 constexpr std::chrono::milliseconds kPatience{5000};
+constexpr std::chrono::seconds kOrderPatience{30};
 
 struct LaneOptions {
   std::vector<HostFunction> functions;
@@ -94,6 +95,7 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
                           std::vector<UniqueFd> descriptors, SteadyClock::time_point deadline,
                           bool is_call);
   // direct_calls.cpp
+  Task<> await_report();
   Task<Result<Frame>> ask_directly(Call&, SteadyClock::time_point begin);
   void took_live(Frame);
   void hear_directly();
@@ -125,6 +127,8 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   uint32_t requests_ = 0;
   std::shared_ptr<Direct> direct_;
   std::shared_ptr<Direct> asked_;  // the one that has the call; the other is newer
+  Event* reported_ = nullptr;      // of the call that waits for its interpreter
+  bool interrupted_early_ = false;
   uint32_t calls_ = 0;
   bool no_way_back_ = false;
   std::vector<uint64_t> nonces_;  // drawn ahead

@@ -22,6 +22,77 @@ FORGE = (
     "        except OSError: pass\n    s.close()\nassert sent")
 
 
+# A process that goes on in its child, again and again: who is listed is dead by the time it is killed.
+RUNAWAYS = """
+import os, time
+def run_away():
+    os.setsid()
+    while True:
+        with open('/workspace/beat', 'w') as file: file.write(str(time.time_ns()))
+        time.sleep(.003)
+        try:
+            if os.fork(): os._exit(0)
+        except OSError: pass
+for _ in range(3):
+    if os.fork() == 0: run_away()
+"""
+
+
+class Resets(SessionTest):
+    """They are answered when all that ran is killed, and before what takes its place has come up."""
+
+    def test_all_that_ran_has_ended(self):
+        s = self.session()
+        beat = "open('/workspace/beat').read()"
+        self.ok(s.exec(RUNAWAYS))
+        first = s.value(beat)
+        self.ok(s.exec("import time; time.sleep(.1)"))
+        self.assertNotEqual(s.value(beat), first)
+        self.assertGreaterEqual(s.ask("reset")["processes_ended"], 3)
+        last = s.value(beat)
+        self.ok(s.exec("import time; time.sleep(.1)"))
+        self.assertEqual(s.value(beat), last)
+
+    def test_the_call_after_it_is_in_the_new_one(self):
+        s = self.session()
+        for n in range(20):
+            self.ok(s.exec("x = 1"))
+            s.ask("reset")
+            self.assertEqual(s.value("'x' in globals()"), False)
+            s.ask("reset")
+            s.ask("reset")
+
+    def test_a_call_after_it_can_be_stopped_at_once(self):
+        s = self.session()
+        for n in range(10):
+            s.ask("reset")
+            endless = self.host.send("exec", s.name, code="while True: pass", timeout=60000)
+            s.ask("interrupt")
+            self.assertEqual(self.host.wait(endless)["status"], "interrupted")
+            s.ask("reset")
+            self.assertEqual(s.exec("while True: pass", timeout=1)["status"], "timeout")
+            self.assertEqual(s.value("1 + 1"), 2)
+
+    def test_other_orders_after_it(self):
+        s = self.session()
+        self.ok(s.exec("x = 1"))
+        s.ask("checkpoint", name="one")
+        s.ask("reset")
+        s.ask("restore", name="one")
+        self.assertEqual(s.value("x"), 1)
+        s.ask("reset")
+        s.ask("checkpoint", name="bare")
+        self.ok(s.exec("x = 2"))
+        s.ask("restore", name="bare")
+        self.assertEqual(s.value("'x' in globals()"), False)
+        s.ask("reset")
+        self.host.ask("branch", s.name, **{"as": s.name + "b"})
+        self.addCleanup(self.end, s.name + "b")
+        s.ask("reset")  # of one among two
+        self.host.ask("reset", s.name + "b")
+        self.assertEqual(s.value("'x' in globals()"), False)
+
+
 class Direct(SessionTest):
     def begun(self, **spec):
         s = self.session(**spec)

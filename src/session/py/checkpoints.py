@@ -66,9 +66,9 @@ class Checkpoint:
             f.close_all(message[5])
         return False
 
-    def thaw(self, known, workspace="", before=0, meanwhile=None):
+    def thaw(self, known, workspace="", before=0, meanwhile=None, unheard=False):
         """A new live interpreter out of it; None when it did not come in time. `before`: the process
-        whose place it will take."""
+        whose place it will take. (It is heard in any case: user code shaped it.)"""
         return birth(known, lambda theirs, ours: f.send_message(
             self.sock, f.THAW, 0, before, 0, workspace.encode(),
             [sock.fileno() for sock in theirs]), meanwhile)
@@ -116,9 +116,11 @@ class Root:
     def is_dead(self):
         return False
 
-    def thaw(self, known, workspace="", before=0, meanwhile=None):
+    def thaw(self, known, workspace="", before=0, meanwhile=None, unheard=False):
+        """`unheard`: its report is left to whoever calls it. It is a fork of our own, and no code has
+        shaped it: that it is there is known without a word of it."""
         return birth(known, lambda theirs, ours: self.fork_interpreter(
-            theirs, ours, workspace, before), meanwhile)
+            theirs, ours, workspace, before, unheard), meanwhile, unheard)
 
 
 def checked_facts(body):
@@ -148,7 +150,7 @@ class Live:
         self.process.close()
 
 
-def birth(known, deliver, meanwhile=None):
+def birth(known, deliver, meanwhile=None, unheard=False):
     """Makes the sockets of an interpreter, has its ends delivered, and waits for its report. What can
     be done while it forks is told who it is, if that is known."""
     made = []
@@ -162,6 +164,9 @@ def birth(known, deliver, meanwhile=None):
             meanwhile(pid)
         theirs.close()
         their_line.close()
+        if unheard:
+            made = []
+            return Live(ours, our_line, Process(pid), {})
         ours.settimeout(THAW_SECONDS)
         # Left where it is: whoever reads the answers learns from it whose they have to be.
         message = f.receive_message(ours, MSG_PEEK)

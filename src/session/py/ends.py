@@ -5,7 +5,7 @@ from time import monotonic
 
 import frames as f
 import orders
-from processes import Stopped
+from processes import Stopped, kill_whole
 
 DYING_MS = 200  # a process closes its sockets a little before it is dead
 
@@ -19,6 +19,21 @@ class Ends:
         spared = self.keeper.known().union(spare) - {process.pid}
         return Stopped(process, spared, self.adopter())
 
+    def part_with_live(self):
+        """Another takes its place; it is still to be killed, and seen off."""
+        live, self.live = self.live, None
+        self.awaited = None
+        self.unwatch(live)
+        return live
+
+    def kill_outright(self, spare):
+        """Ends the interpreter of the only lane, and all that came from it; says how many others."""
+        live = self.part_with_live()
+        spared = self.keeper.known().union(spare) - {live.process.pid}
+        ended = kill_whole(live.process, spared, self.adopter())
+        self.keeper.see_off(live)
+        return ended
+
     def kill_live(self, stopped=None, wait=True):
         """Ends the interpreter and all that came from it; says how many other processes. Without
         `wait` it may still be in the kernel, which takes its memory apart: a while, when it is
@@ -27,9 +42,7 @@ class Ends:
             self.awaited = None
             return 0
         stopped = stopped or self.stop_live()
-        live, self.live = self.live, None
-        self.awaited = None
-        self.unwatch(live)
+        live = self.part_with_live()
         ended = stopped.kill()
         if not wait:
             self.keeper.see_off(live)

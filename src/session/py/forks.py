@@ -9,6 +9,7 @@ import os
 import posix
 from _signal import SIG_BLOCK, SIG_SETMASK, pthread_sigmask, valid_signals
 from errno import EAGAIN
+from gc import get_referrers
 from os import register_at_fork, strerror
 from posix import fork
 
@@ -33,13 +34,22 @@ class Watch:
 
 
 def in_child():
-    """Registered before any library could do the same: the first of all hooks."""
+    """The first of all hooks."""
     if Watch.first is not None:
         work, Watch.first = Watch.first, None
         work()
 
 
-register_at_fork(after_in_child=in_child)
+def register_first():
+    """Before those of libraries. Some are there by now: what a .pth file of the environment imports comes
+    before any line of ours. Python keeps them in a list that only the collector can find."""
+    register_at_fork(after_in_child=in_child)
+    for hooks in get_referrers(in_child):
+        if type(hooks) is list and hooks[-1] is in_child:
+            hooks.insert(0, hooks.pop())
+
+
+register_first()
 
 
 def watch_hooks():

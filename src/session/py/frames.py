@@ -138,14 +138,20 @@ def parse_ancillary(ancillary):
     return fds, pid
 
 
-def send_frame(sock, kind, request, body=b"", fds=()):
-    """One frame on a control socket; large bodies and descriptors travel with its first byte."""
+def small_frame(kind, request, body):
+    """The bytes of a frame that needs no descriptor."""
+    return HEADER.pack(len(body), kind, request) + body
+
+
+def send_frame(sock, kind, request, body=b"", fds=(), after=b""):
+    """One frame on a control socket; large bodies and descriptors travel with its first byte. `after`:
+    frames that go with it, so that whoever listens is woken once."""
     spilled = -1
     if len(body) > MAX_BODY:
         spilled = spill(body)
         fds, kind, body = [spilled, *fds], kind | SPILLED, b""
     try:
-        data = HEADER.pack(len(body), kind, request) + body
+        data = small_frame(kind, request, body) + after
         sent = sock.sendmsg([data], rights(fds))
         while sent < len(data):
             sent += sock.send(memoryview(data)[sent:])

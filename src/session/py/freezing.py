@@ -7,7 +7,7 @@ interpreter stays the parent: its threads, its subprocesses, its locks and its p
 from _signal import SIG_SETMASK, pthread_sigmask
 from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from errno import ETOOMANYREFS
-from posix import _exit, pidfd_open
+from posix import _exit, pidfd_open, sched_yield
 from posix import close as close_fd
 from select import POLLIN, poll
 
@@ -163,6 +163,12 @@ class Freezing:
                 self.report(sock)
         except OSError:
             _exit(f.CHANNEL_GONE)
+
+    def be_born_aside(self, sock):
+        """The same where nobody waits for it, but for an answer that the keeper is about to give: all has
+        time until that is on its way, or until a call has come."""
+        sched_yield()
+        self.be_born(sock)
 
     def thaw(self, pair, mask):
         self.checkpoints = []

@@ -46,6 +46,7 @@ class Interpreter(Calls, Freezing):
         self.reserved = Reserved(self.namespace)
         self.hidden = frozenset()
         self.ready_shell = None  # IPython's, made in the zygote
+        self.wants_shell = False  # as the session's options say
         builtins.input = no_input
         setattr(builtins, HOOK, self.magics)
         builtins.display = self.display
@@ -122,7 +123,8 @@ class Interpreter(Calls, Freezing):
 
     def report(self, sock):
         """The keeper learns the pid from the kernel."""
-        body = dumps({"ipython": self.executor.shell is not None})
+        shell = self.executor.shell or (self.ready_shell if self.wants_shell else None)
+        body = dumps({"ipython": shell is not None})
         f.send_message(sock, f.READY, 0, 0, 0, body)
 
     def begin(self, sock, line):

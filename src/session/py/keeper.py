@@ -145,11 +145,14 @@ class Keeper:
             live.close()
             return None
 
-    def fork_interpreter(self, theirs, ours, workspace="", before=0):
+    def fork_interpreter(self, theirs, ours, workspace="", before=0, unheard=False):
         # No code but ours runs before the first call, and nobody can look into this process until it
         # is ordinary: it may report first of all.
-        early = not wants_shell(self.options)
-        pid = fork_first(lambda: self.inside.be_born(theirs[0] if early else None))
+        self.inside.wants_shell = wants_shell(self.options)
+        early = not self.inside.wants_shell or self.inside.ready_shell is not None
+        first = theirs[0] if early else None
+        be_born = self.inside.be_born_aside if unheard else self.inside.be_born
+        pid = fork_first(lambda: be_born(first))
         if pid:
             return pid
         try:
@@ -283,7 +286,8 @@ def live(inside, pair, options):
             import ipython
 
             inside.executor.shell = ipython.make_shell(inside)
-        inside.report(pair[0])  # which says whether it has one
+        if inside.ready_shell is None:
+            inside.report(pair[0])  # which says whether it has one
     inside.begin(*pair)
     if options is None and inside.written_first:
         import ahead

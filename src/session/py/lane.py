@@ -49,11 +49,12 @@ class Lane(Words, Ends, WayBack):
 
     # --- towards the host
 
-    def send(self, kind, request, body=b"", fds=()):
+    def send(self, kind, request, body=b"", fds=(), after=b""):
         try:
-            f.send_frame(self.control, kind, request, body, fds)
+            f.send_frame(self.control, kind, request, body, fds, after)
+            return True
         except OSError:
-            pass  # the host is gone; the end of its socket is noticed by the loop
+            return False  # the host is gone; the end of its socket is noticed by the loop
 
     def tell(self, kind, request, value):
         self.send(kind, request, dumps(value))
@@ -128,10 +129,16 @@ class Lane(Words, Ends, WayBack):
 
     # --- the interpreter
 
-    def adopt(self, live, base):
+    def adopt(self, live, base, done=None):
+        """`done`: the request that this is the end of, and what is told of it."""
+        self.take_up(live)
+        self.announce(live, done)
+        self.rebase(base)
+
+    def take_up(self, live):
         self.live = live
         self.generation += 1
-        self.direct = self.keeper.options.get("direct") is True and self.nonces is not None
+        self.direct = self.can_be_direct()
         if not self.direct:
             f.receive_message(live.sock)  # its report, which has been looked at already
             self.keeper.watch(live.sock.fileno(), self.on_message)
@@ -139,14 +146,28 @@ class Lane(Words, Ends, WayBack):
         self.keeper.watch(live.process.fd, self.on_death)
         live.sock.settimeout(0)
         live.line.settimeout(0)
-        if self.direct:
-            self.send(f.LIVE | f.SPILLED, 0, f.NUMBER.pack(self.generation), [live.sock.fileno()])
+
+    def rebase(self, base):
         old, self.base = self.base, base
         if base is not None:
             self.changed_at = base.after_call
             self.calls = max(self.calls, base.after_call)
         if old is not base:
             self.keeper.discard_if_unused(old)
+
+    def announce(self, live, done):
+        """In one piece: the host would wake for the first word, and take the processor from us before
+        the second is said."""
+        after = b""
+        if done is not None:
+            after = f.small_frame(f.DONE, done[0], dumps(done[1]))
+        number, fds = f.NUMBER.pack(self.generation), [live.sock.fileno()]
+        told = self.direct and self.send(f.LIVE | f.SPILLED, 0, number, fds, after)
+        if done is not None and not told:  # without a socket of its own, calls go by the keeper
+            self.tell(f.DONE, *done)
+
+    def can_be_direct(self):
+        return self.keeper.options.get("direct") is True and self.nonces is not None
 
     def unwatch(self, live):
         for fd in (live.sock.fileno(), live.line.fileno(), live.process.fd):

@@ -5,9 +5,9 @@ from posix import killpg
 import frames as f
 from jsonio import loads
 from layers import HOME, NotCopied
+from places import SHARED, start_over, take_place
 
 MAX_LANES = 65
-SHARED = "shared"  # files that the host gave: every lane sees them, and no checkpoint holds them
 
 
 def obey(lane, kind, request, body):
@@ -147,7 +147,7 @@ def reset(lane, request, value):
     if busy(lane, request):
         return
     lane.hear_coming()
-    go_to(lane, request, lane.keeper.root)
+    start_over(lane, request)
 
 
 def checkpoint(lane, request, value):
@@ -190,51 +190,7 @@ def restore(lane, request, value):
     if frozen is None:
         lane.refuse(request, "there is no checkpoint of that name")
     else:
-        go_to(lane, request, frozen, value["name"])
-
-
-def go_to(lane, request, frozen, name=None):
-    """Ends the live interpreter and wakes another one out of a checkpoint; its files with a name."""
-    if frozen is None or lane.live is None:
-        lane.refuse(request, "that checkpoint is gone" if frozen is None else "the interpreter ended")
-        return
-    live, stopped = change_places(lane, frozen)
-    if live is not None:
-        # Files are put back only when nobody is left who could write to them: all are dead, or were
-        # killed at a stop, where none is within a system call.
-        ended = lane.kill_live(stopped, wait=name is not None and not stopped.is_quiet)
-    elif stopped.others:
-        # No process more is to be had, it seems: then those that the order ends anyhow go first.
-        ended = lane.kill_live(stopped)
-        lane.keeper.orphans(ended)
-        live = frozen.thaw(lane.keeper.known(), lane.workspace)
-    else:
-        stopped.go_on()
-    if live is None:
-        changed = "nothing was changed" if lane.live is not None else "what ran has ended"
-        lane.refuse(request, "that checkpoint no longer wakes; " + changed)
-        lane.checkpoint_gone(frozen)
-        if lane.live is None:
-            lane.lose("what was to take its place did not wake")
-        return
-    lane.adopt(live, frozen)
-    lane.no_way_back = ""
-    files, layers = SHARED, lane.keeper.layers
-    if name is None:
-        files = "left as they are"
-    elif layers is not None:
-        files = layers.put_back(name, lane.workspace or HOME)
-    lane.tell(f.DONE, request, {"checkpoint": frozen.entry(), "processes_ended": ended,
-                                "files": files})
-
-
-def change_places(lane, frozen):
-    """What wakes, or None; and the one before it, which comes to a stop while that is forked."""
-    stopped = []
-    live = frozen.thaw(
-        lane.keeper.known(), lane.workspace, lane.live.process.pid,
-        lambda pid: stopped.append(lane.stop_live({pid} if pid else ())))
-    return live, stopped[0] if stopped else lane.stop_live()
+        take_place(lane, request, frozen, value["name"])
 
 
 def branch(lane, request, value):

@@ -4,6 +4,7 @@ import os
 from _signal import SIGCONT, SIGKILL, SIGSTOP, pidfd_send_signal
 from posix import (
     P_ALL,
+    SCHED_BATCH,
     WEXITED,
     WNOHANG,
     WNOWAIT,
@@ -14,6 +15,8 @@ from posix import (
     listdir,
     pidfd_open,
     read,
+    sched_param,
+    sched_setscheduler,
     waitid,
     waitpid,
 )
@@ -177,6 +180,35 @@ class Stopped:
             send(pid, SIGKILL)
         self.process.signal(SIGKILL)
         return len(self.others)
+
+
+def kill_whole(process, spared, adopter):
+    """Ends a process and all that came from it; says how many others. For one that is the only child of
+    an adopter: its own go to that one when it is dead. Nothing has to stop first: who is killed makes
+    no child any more (the kernel looks for a fatal signal where it would make it), while one that is
+    told to stop may have a fork under way."""
+    own, victims = getpid(), set()
+    spared = lineage().union(spared)
+    known = spared | {own, process.pid}
+    stand_back(process.pid)  # it has its memory to give back, and we an answer to give
+    process.signal(SIGKILL)
+    for _ in range(ROUNDS):
+        new = family(process.pid, adopter, spared, table(known), own) - victims - {process.pid}
+        if not new:
+            break
+        for pid in new:
+            send(pid, SIGKILL)
+        victims |= new
+    return len(victims)
+
+
+def stand_back(pid):
+    """Who wakes as a process of this kind waits for its turn, and does not take the processor from who
+    has woken it. In all else it is as any other."""
+    try:
+        sched_setscheduler(pid, SCHED_BATCH, sched_param(0))
+    except OSError:
+        pass  # code may have chosen the lowest kind for itself, which it stays
 
 
 def kill_descendants(root, spared, adopter, since):
