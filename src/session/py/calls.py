@@ -6,7 +6,7 @@ from _signal import SIGINT, getsignal
 from _signal import signal as set_handler
 from _thread import _count as count_threads
 from errno import ETOOMANYREFS
-from posix import _exit
+from posix import _exit, sched_yield
 from time import monotonic
 
 import frames as f
@@ -44,6 +44,7 @@ class Calls:
         self.send_answer(bits, current, answer_bytes(answer))
         answer = body = None
         if bits & f.FORKING:
+            sched_yield()  # the answer first: who waits for it may be on the same processor
             self.gatherer.gather(monotonic() - begin)
             self.take_checkpoint(*current, number is not None)
 

@@ -93,12 +93,17 @@ class Keeper:
         pids.update(self.fading)
         return pids
 
+    def collect(self):
+        """Each that is left counts against the session's limit, and is looked at in vain whenever
+        processes are listed."""
+        return reap_orphans(self.known() - self.fading)
+
     def orphans(self, killed=0):
         """Collects the dead that came to the keeper; waits a little for those it has just killed,
         for until then they count against the limits of the session."""
         until = monotonic() + 0.3
         while True:
-            killed -= reap_orphans(self.known() - self.fading)
+            killed -= self.collect()
             if killed <= 0 or not self.facts.get("subreaper") or monotonic() > until:
                 break
             sleep(0.002)
@@ -221,6 +226,7 @@ class Keeper:
             self.leaving.pop(process.fd)
             process.reap()
             process.close()
+            self.collect()
 
         self.watch(process.fd, gone)
 

@@ -8,7 +8,6 @@ from time import monotonic, sleep
 import frames as f
 import orders
 from jsonio import loads
-from processes import reap_orphans
 
 MAX_IDLE_DEATHS = 5
 MAX_COMING = 8
@@ -111,7 +110,7 @@ class WayBack:
             orders.give_name(self, request, name, checkpoint)
         if old is not checkpoint:
             self.keeper.discard_if_unused(old)
-        reap_orphans(self.keeper.known())  # each that is left counts against the session's limit
+        self.keeper.collect()
 
     def checkpoint_gone(self, checkpoint):
         """A frozen interpreter died: killed by the cell, or for want of memory."""
