@@ -4,8 +4,10 @@ import glob
 import http.client
 import json
 import os
+import select
 import socket
 import subprocess
+import time
 import unittest
 
 import harness
@@ -173,11 +175,25 @@ class Leavings(ServerTest):
 class Places(ServerTest):
     """Connections that say nothing."""
 
+    PLACES = 256
+
+    def setUp(self):
+        super().setUp()
+        self.held = select.poll()
+        self.count = 0
+
     def hold(self, count):
+        """Until the server has taken up all of them: those that found no place were closed."""
         for _ in range(count):
             held = socket.create_connection(("127.0.0.1", self.server.ports[0]),
                                             timeout=harness.DEADLINE)
             self.addCleanup(held.close)
+            self.held.register(held, select.POLLIN)
+        self.count += count
+        until = time.monotonic() + harness.DEADLINE
+        while len(self.held.poll(0)) < self.count - self.PLACES:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.005)
 
     def status(self, **how):
         """Of an answer, or None when there is none."""
