@@ -2,15 +2,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
@@ -19,49 +14,14 @@
 #include "base/large_folder.h"
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "session/file_copy.h"
 #include "session/load_pattern.h"
-#include "session/load_rules.h"
-#include "session/path_walk.h"
+#include "session/load_sight.h"
 #include "session/slices.h"
 
 namespace caisson::session {
 
 namespace {
-
-// Where cells are given folders by means that are not read here, a link anywhere but in the
-// system's own folders may be one of theirs.
-bool is_the_systems(std::string_view folder) {
-  for (std::string_view one : {"/usr", "/etc", "/proc"})
-    if (folder == one || folder.starts_with(fmt::format("{}/", one))) return true;
-  return folder == "/" || folder == "/var";
-}
-
-// Of a file the folder that it lies in and those above; of a folder those above it.
-Result<std::vector<FileIdentity>> folders_above(const Walked& way, const std::string& real_path,
-                                                const struct stat& info) {
-  if (way.folder && !S_ISDIR(info.st_mode)) return folders_from(way.folder.get());
-  // Behind a link in /proc there is but the name that the kernel gives the thing.
-  std::string above = real_path.substr(0, std::max<size_t>(1, real_path.rfind('/') + 1));
-  UniqueFd folder{S_ISDIR(info.st_mode)
-                      ? ::openat(way.end.get(), "..", O_PATH | O_DIRECTORY | O_CLOEXEC)
-                      : ::open(above.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
-  if (!folder) return std::vector<FileIdentity>();
-  return folders_from(folder.get());
-}
-
-// What the kernel makes up while it is read: the environment of processes, the settings of devices.
-bool is_of_the_kernel(int fd) {
-  constexpr uint32_t kKinds[] = {
-      PROC_SUPER_MAGIC, SYSFS_MAGIC,         DEBUGFS_MAGIC,        TRACEFS_MAGIC,
-      SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,  CGROUP2_SUPER_MAGIC,  BPF_FS_MAGIC,
-      PSTOREFS_MAGIC,   EFIVARFS_MAGIC,      BINFMTFS_MAGIC,       SELINUX_MAGIC,
-      SMACK_MAGIC,      DEVPTS_SUPER_MAGIC,  NSFS_MAGIC,           PIPEFS_MAGIC,
-      SOCKFS_MAGIC,     ANON_INODE_FS_MAGIC, RDTGROUP_SUPER_MAGIC, 0x62656570 /* configfs */};
-  struct statfs info;
-  if (!control_enabled("session-load-kernel")) return false;
-  if (::fstatfs(fd, &info) != 0) return true;
-  return std::ranges::find(kKinds, static_cast<uint32_t>(info.f_type)) != std::end(kKinds);
-}
 
 // A name is any bytes, and what a session is told is UTF-8.
 std::string as_text(std::string name) {
@@ -98,55 +58,18 @@ bool is_folder(int at, const dirent& entry) {
   return ::fstatat(at, entry.d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
 }
 
-// Where the bytes of a file are, from `at` on. What lies between is a hole: a GiB of it costs a
-// cell nothing, and is nothing to copy.
-struct Extent {
-  off_t begin = 0, end = 0;  // the same: there are no more
-};
-
-Extent next_extent(int file, off_t at) {
-  constexpr off_t kNoEnd = std::numeric_limits<off_t>::max();
-  off_t begin = ::lseek(file, at, SEEK_DATA);
-  if (begin < 0 && errno != ENXIO) return {at, kNoEnd};  // of a file system that can't tell
-  off_t size = ::lseek(file, 0, SEEK_END);
-  // One that does not know the size of its files is read until it says that there is no more.
-  if (begin < 0)
-    return size > 0 || at > 0 ? Extent{std::max(at, size), std::max(at, size)} : Extent{0, kNoEnd};
-  off_t end = ::lseek(file, begin, SEEK_HOLE);
-  return {begin, end > begin ? end : kNoEnd};
-}
-
 class Loader {
  public:
   Loader(Loop& loop, const LoadRules& rules, FileIdentity workspace, const WrittenPlaces& written,
          const LoadBounds& bounds, LoadBudget::Share& share)
       : slices_(loop),
-        share_(share),
-        rules_(rules),
+        sight_(rules, workspace, written),
+        copies_(slices_, share, bounds.bytes),
         bounds_(bounds),
-        workspace_(workspace),
-        written_(written),
-        left_(bounds.bytes),
         entries_left_(bounds.entries) {}
 
   Result<UniqueFd> look_at(const std::string& path, struct stat& info) const {
-    std::vector<const WrittenFolder*> turned_in;
-    Walked way = TRY(follow(path, turned_in));
-    if (::fstat(way.end.get(), &info) != 0) return Error::system("load " + printable(path));
-    OpenedFile file{TRY(real_path_of(way.end.get())), identity_at(way.end.get(), ""), {}, path};
-    file.folders = TRY(folders_above(way, file.real_path, info));
-    TRY(judge(file));
-    if (is_of_the_kernel(way.end.get()))
-      return Error::plain(fmt::format("load {}: it is the kernel's, and no file", printable(path)));
-    FoundPlace place{file.real_path, file.folders};
-    place.folders.push_back(file.identity);
-    for (const WrittenFolder* one : turned_in)
-      if (!lies_in(place, *one) && control_enabled("session-load-links"))
-        return Error::plain(
-            fmt::format("load {}: a link in {}, where sessions write, leads out of it to {}",
-                        printable(path), printable(one->path), printable(file.real_path)),
-            "name the file itself, if that is meant");
-    return std::move(way.end);
+    return sight_.look_at(path, info);
   }
 
   Result<UniqueFd> open(const std::string& path, struct stat& info) const {
@@ -162,7 +85,7 @@ class Loader {
       return Error{fmt::format("load {}: in use: a program holds a lease on it", printable(path)),
                    "try again when that program has let go of it", EAGAIN};
     if (!fd) return Error::system("load " + printable(path));
-    if (static_cast<uint64_t>(info.st_size) > left_)
+    if (!copies_.takes(static_cast<uint64_t>(info.st_size)))
       return Error::plain(fmt::format("load {}: {} bytes are more than the session's memory takes",
                                       printable(path), info.st_size),
                           "load a part of it, or give the session more memory");
@@ -175,14 +98,11 @@ class Loader {
     Result<UniqueFd> from = open(path, info);
     if (!from) co_return from.error();
     looked_ += SteadyClock::now() - since_;
-    Result<UniqueFd> bytes = Error::plain("no room");
-    Result<void> room = co_await have_room(static_cast<uint64_t>(info.st_size));
-    if (room) bytes = co_await copy(from->get(), file.size);
+    auto expected = static_cast<uint64_t>(info.st_size);
+    Result<UniqueFd> bytes = co_await copies_.copy(from->get(), expected, file.size);
     since_ = SteadyClock::now();
-    if (!room) co_return room.error();
     if (!bytes) co_return bytes.error();
     file.bytes = std::move(*bytes);
-    left_ -= std::min(left_, file.size);
     co_return std::move(file);
   }
 
@@ -263,25 +183,6 @@ class Loader {
   }
 
  private:
-  // What is refused has the same words whether it is there or not: those of the path that was asked
-  // for, if by its letters alone it is refused as well.
-  Result<void> judge(const OpenedFile& file) const {
-    bool in_workspace = file.identity == workspace_ ||
-                        std::ranges::find(file.folders, workspace_) != file.folders.end();
-    Result<void> said = rules_.judge(file, in_workspace);
-    if (!said) TRY(rules_.judge_absent(file.asked, {}, file.asked));
-    return said;
-  }
-
-  // Of a name in a folder, or of the folder itself. A key may be a link to where somebody keeps it
-  // (stow, home-manager): where it ends is no folder of keys, so the link has to be judged.
-  Result<void> judge_on_way(const std::string& path, FoundPlace place, const std::string& name,
-                            FileIdentity identity) const {
-    if (!control_enabled("session-load-way")) return {};
-    if (!name.empty()) place.path += (place.path == "/" ? "" : "/") + name;
-    return judge({std::move(place.path), identity, std::move(place.folders), path});
-  }
-
   Task<> pause() {
     looked_ += SteadyClock::now() - since_;
     co_await slices_.turn();
@@ -366,60 +267,6 @@ class Loader {
     if (names->is_cut) leave_out(all, printable(at) + ": too many names");
   }
 
-  // By descriptors from name to name: what was judged is what is opened, whatever a cell puts in
-  // its place meanwhile. Nothing is opened but to look at: no device, and no FIFO waits.
-  Result<Walked> follow(const std::string& path,
-                        std::vector<const WrittenFolder*>& turned_in) const {
-    // Folders that a link or a folder which may be read lies in: that they are there is no secret.
-    // A link in what allowRead shows may lead up through what denyRead hides around it.
-    std::vector<FileIdentity> seen;
-    auto see = [&](const FoundPlace& place, const std::string& name,
-                   FileIdentity identity) -> Result<void> {
-      TRY(judge_on_way(path, place, name, identity));
-      seen.insert(seen.end(), place.folders.begin(), place.folders.end());
-      return {};
-    };
-    auto look = [&](int folder, Turn turn) -> Result<void> {
-      if (turn == Turn::kName) return {};  // from a folder to what lies in it
-      FoundPlace place = TRY(place_of(folder));
-      FileIdentity itself = identity_at(folder, "");
-      if (turn == Turn::kUp && std::ranges::find(seen, itself) == seen.end())
-        TRY(see(place, "", itself));
-      if (turn == Turn::kLink && written_.any && !is_the_systems(place.path))
-        return Error::plain(fmt::format("load {}: a link in {}, where a session may write",
-                                        printable(path), printable(place.path)),
-                            "name the file itself, if that is meant");
-      for (const WrittenFolder& one : written_.folders)
-        if (lies_in(place, one)) turned_in.push_back(&one);
-      return {};
-    };
-    auto look_at_link = [&](int folder, const std::string& name,
-                            FileIdentity link) -> Result<void> {
-      return see(TRY(place_of(folder)), name, link);
-    };
-    Result<Walked> way = walk_as_far(path, look, look_at_link);
-    if (way && way->end) return way;
-    if (!way) {
-      Error why = way.error();
-      if (!why.what.starts_with("load ")) why.what = "load " + printable(path) + ": " + why.what;
-      return why;
-    }
-    TRY(judge_absent(path, *way));
-    return Error::from_errno("load " + printable(path), way->why);
-  }
-
-  // By its letters, and by the folder in which the way ended: links before that may lead into one
-  // that is denied. Nothing is looked up again: of links that a cell has made that could take
-  // seconds.
-  Result<void> judge_absent(const std::string& path, const Walked& way) const {
-    TRY(rules_.judge_absent(path, {}, path));
-    if (!way.folder) return {};
-    FoundPlace place = TRY(place_of(way.folder.get()));
-    // The first name is the one that an answer tells of. The rest may be a link's text, and long.
-    std::string name = way.missing.substr(0, way.missing.find('/'));
-    return rules_.judge_absent(place.path + "/" + name, std::move(place.folders), path);
-  }
-
   static Error too_large(const std::string& path) {
     return Error::plain(fmt::format("load {}: too large a folder", printable(path)),
                         "load files of it by name");
@@ -443,7 +290,7 @@ class Loader {
       all.files.push_back(std::move(*file));
     } else {
       int why = file.error().errnum;
-      if (is_out_of_room_) co_return file.error();
+      if (copies_.is_out_of_room()) co_return file.error();
       if (why != ENOENT && why != ENOTDIR && why != EISDIR) leave_out(all, file.error().what);
     }
     co_return Result<void>();
@@ -456,62 +303,13 @@ class Loader {
                             : all.left_out.front());
   }
 
-  Result<off_t> copy_some(int to, int from, off_t at, off_t end) const {
-    constexpr off_t kPiece = 1 << 20;
-    if (::lseek(to, at, SEEK_SET) < 0) return Error::system("copy a file for the session");
-    for (;;) {
-      ssize_t moved = ::sendfile(to, from, &at, static_cast<size_t>(std::min(end - at, kPiece)));
-      if (moved >= 0) return moved;
-      if (errno != EINTR) return Error::system("copy a file for the session");
-    }
-  }
-
-  // For so many bytes of the file at hand, beside those before it.
-  Task<Result<void>> have_room(uint64_t bytes) {
-    bytes += bounds_.bytes - left_;
-    if (share_.holds(bytes)) co_return Result<void>();
-    Result<void> room = co_await share_.hold(bytes);
-    is_out_of_room_ = !room;
-    co_return room;
-  }
-
-  Task<Result<UniqueFd>> copy(int from, uint64_t& size) {
-    UniqueFd to{::memfd_create("caisson-load", MFD_CLOEXEC)};  // lent, as in frames.h
-    if (!to) co_return Error::system("make a memfd");
-    Extent data = next_extent(from, 0);
-    off_t at = data.begin;
-    while (data.begin < data.end) {
-      if (static_cast<uint64_t>(at) > left_)
-        co_return Error::plain("a file that grows while it is loaded");
-      Result<off_t> moved = copy_some(to.get(), from, at, data.end);
-      if (!moved) co_return moved.error();
-      at += *moved;
-      if (*moved == 0) break;  // its end, or it became shorter
-      Result<void> room = co_await have_room(static_cast<uint64_t>(at));  // it may grow
-      if (!room) co_return room.error();
-      if (at >= data.end) {
-        data = next_extent(from, at);
-        at = data.begin;
-      }
-      if (slices_.over()) co_await slices_.turn();
-    }
-    size = static_cast<uint64_t>(at);
-    if (size > left_) co_return Error::plain("a file that grows while it is loaded");
-    if (::ftruncate(to.get(), at) != 0) co_return Error::system("copy a file for the session");
-    co_return std::move(to);
-  }
-
   Slices slices_;
   // Spent on names, and not on bytes: until `since_`, without the turns of others.
   SteadyClock::duration looked_{};
   SteadyClock::time_point since_ = SteadyClock::now();
-  LoadBudget::Share& share_;
-  bool is_out_of_room_ = false;
-  const LoadRules& rules_;
+  LoadSight sight_;
+  FileCopies copies_;
   const LoadBounds& bounds_;
-  FileIdentity workspace_;
-  const WrittenPlaces& written_;
-  uint64_t left_;
   size_t entries_left_;  // names that may still be looked at
 };
 
