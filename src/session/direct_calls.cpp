@@ -60,7 +60,7 @@ uint64_t Lane::draw_nonce() {
 // A reset is done when all of the old is killed and the new is forked; the first call waits until it
 // is there, and its clock starts then.
 Task<> Lane::await_report() {
-  auto until = SteadyClock::now() + kOrderPatience;
+  auto until = SteadyClock::now() + kPatience;
   interrupted_early_ = false;
   while (alive() && direct_ && direct_->awaits_report()) {
     Event reported(loop_);
@@ -84,6 +84,7 @@ Task<Result<Frame>> Lane::ask_directly(Call& call, SteadyClock::time_point begin
   if (asked_) waiting.direct = {requests_ + 1, calls_, draw_nonce()};
   if (!asked_ || !asked_->send(call.type, waiting.direct, call.body, call.descriptors)) {
     asked_.reset();
+    interrupted_early_ = false;
     start_streams(call);
     CallPrefix prefix{static_cast<uint32_t>(call.timeout.count()),
                       static_cast<uint32_t>(kGrace.count()),
@@ -107,7 +108,9 @@ Task<Result<Frame>> Lane::ask_directly(Call& call, SteadyClock::time_point begin
   });
   start_streams(call);
   if (std::exchange(interrupted_early_, false)) interrupt();
-  auto due = after(begin, call.timeout, std::chrono::milliseconds{0});
+  // Who stops it has given it a deadline of its own.
+  auto due = waiting.is_direct ? after(begin, call.timeout, std::chrono::milliseconds{0})
+                               : waiting.answered.deadline();
   bool answered = co_await waiting.answered.wait(due);
   if (!answered && waiting.is_direct) stop_direct(StopReason::kTimeout);
   co_return co_await last_wait(waiting, waiting.answered.deadline());

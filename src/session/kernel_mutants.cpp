@@ -63,8 +63,10 @@ void mutate_keeper(Kernel& kernel) {
     kernel.put("True,", "libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0,");
   if (!control_enabled("keeper-kill"))
     kernel.put(R"(pass)", R"(self.lose("it did not stop when interrupted"))");
-  if (!control_enabled("keeper-ends-all"))
-    kernel.put(R"(pass\n        victims |= new)", R"(send(pid, SIGKILL)\n        victims |= new)");
+  if (!control_enabled("keeper-ends-all")) {
+    kernel.put(R"(pass\n        killed |= new)", R"(send(pid, SIGKILL)\n        killed |= new)");
+    kernel.put("pass  #", "send(-1, SIGKILL)  #");
+  }
   if (!control_enabled("keeper-lets-go")) {
     kernel.put("", R"(            keep_only([sock.fileno() for sock in theirs])\n)");
     kernel.put(

@@ -1,5 +1,7 @@
 """Calls that go to the interpreter without the keeper: what the code in it can do to that, and that
 the keeper knows what it has to know."""
+import time
+
 from harness import Refused, SessionTest
 
 # The frames below the code have the request and the nonce of its own call.
@@ -22,34 +24,8 @@ FORGE = (
     "        except OSError: pass\n    s.close()\nassert sent")
 
 
-# A process that goes on in its child, again and again: who is listed is dead by the time it is killed.
-RUNAWAYS = """
-import os, time
-def run_away():
-    os.setsid()
-    while True:
-        with open('/workspace/beats', 'a') as file: file.write('x')
-        time.sleep(.003)
-        try:
-            if os.fork(): os._exit(0)
-        except OSError: pass
-for _ in range(3):
-    if os.fork() == 0: run_away()
-"""
-
-
 class Resets(SessionTest):
     """They are answered when all that ran is killed, and before what takes its place has come up."""
-
-    def test_all_that_ran_has_ended(self):
-        s = self.session()
-        beats = "len(open('/workspace/beats').read())"
-        self.ok(s.exec(RUNAWAYS))
-        self.ok(s.exec("import time\nwhile %s < 30: time.sleep(.01)" % beats, timeout=60000))
-        self.assertGreaterEqual(s.ask("reset")["processes_ended"], 3)
-        last = s.value(beats)
-        self.ok(s.exec("import time; time.sleep(.2)"))
-        self.assertEqual(s.value(beats), last)
 
     def test_the_call_after_it_is_in_the_new_one(self):
         s = self.session()
@@ -69,6 +45,18 @@ class Resets(SessionTest):
             self.assertEqual(self.host.wait(endless)["status"], "interrupted")
             s.ask("reset")
             self.assertEqual(s.exec("while True: pass", timeout=1)["status"], "timeout")
+            self.assertEqual(s.value("1 + 1"), 2)
+
+    def test_an_interrupt_before_it_is_there_ends_the_call_alone(self):
+        """Its own deadline is not the one of a call that has a short time."""
+        s = self.session()
+        for n in range(12):
+            reset = self.host.send("reset", s.name)
+            sleeper = self.host.send("exec", s.name, code="import time\ntime.sleep(9)", timeout=150)
+            time.sleep(0.0005 * n)
+            self.host.send("interrupt", s.name)
+            self.host.wait(reset)
+            self.assertIn(self.host.wait(sleeper)["status"], ("interrupted", "timeout"))
             self.assertEqual(s.value("1 + 1"), 2)
 
     def test_other_orders_after_it(self):

@@ -66,23 +66,23 @@ class Checkpoint:
             f.close_all(message[5])
         return False
 
-    def thaw(self, known, workspace="", before=0, meanwhile=None, unheard=False):
+    def thaw(self, known, workspace="", before=0):
         """A new live interpreter out of it; None when it did not come in time. `before`: the process
-        whose place it will take. (It is heard in any case: user code shaped it.)"""
+        whose place it will take."""
         return birth(known, lambda theirs, ours: f.send_message(
-            self.sock, f.THAW, 0, before, 0, workspace.encode(),
-            [sock.fileno() for sock in theirs]), meanwhile)
+            self.sock, f.THAW, 0, before, 0, workspace.encode(), [sock.fileno() for sock in theirs]))
 
     def is_dead(self):
         return self.process is None or self.process.is_dead()
 
     def discard(self):
+        """Its process, which was killed and may not be dead yet, if it is known."""
         self.sock.close()
-        if self.process is not None:
-            self.process.signal(SIGKILL)
-            self.process.reap()
-            self.process.close()
-            self.process = None
+        process, self.process = self.process, None
+        if process is not None:
+            process.signal(SIGKILL)
+            process.reap()
+        return process
 
     def entry(self):
         return {
@@ -116,11 +116,11 @@ class Root:
     def is_dead(self):
         return False
 
-    def thaw(self, known, workspace="", before=0, meanwhile=None, unheard=False):
+    def thaw(self, known, workspace="", before=0, unheard=False):
         """`unheard`: its report is left to whoever calls it. It is a fork of our own, and no code has
         shaped it: that it is there is known without a word of it."""
         return birth(known, lambda theirs, ours: self.fork_interpreter(
-            theirs, ours, workspace, before, unheard), meanwhile, unheard)
+            theirs, ours, workspace, before, unheard), unheard)
 
 
 def checked_facts(body):
@@ -150,9 +150,8 @@ class Live:
         self.process.close()
 
 
-def birth(known, deliver, meanwhile=None, unheard=False):
-    """Makes the sockets of an interpreter, has its ends delivered, and waits for its report. What can
-    be done while it forks is told who it is, if that is known."""
+def birth(known, deliver, unheard=False):
+    """Makes the sockets of an interpreter, has its ends delivered, and waits for its report."""
     made = []
     try:
         for _ in range(2):
@@ -160,8 +159,6 @@ def birth(known, deliver, meanwhile=None, unheard=False):
             made[-2].setsockopt(SOL_SOCKET, SO_PASSCRED, 1)
         ours, theirs, our_line, their_line = made
         pid = deliver((theirs, their_line), (ours, our_line))
-        if meanwhile is not None:
-            meanwhile(pid)
         theirs.close()
         their_line.close()
         if unheard:

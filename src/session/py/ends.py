@@ -1,11 +1,12 @@
 """How an interpreter ends: by its own doing, by the clock, or because another takes its place."""
 
-from _signal import SIGINT
+from _signal import SIGINT, SIGKILL
+from posix import _exit
 from time import monotonic
 
 import frames as f
 import orders
-from processes import Stopped, kill_whole
+from processes import Stopped, end_all_but, stand_back
 
 DYING_MS = 200  # a process closes its sockets a little before it is dead
 
@@ -26,27 +27,29 @@ class Ends:
         self.unwatch(live)
         return live
 
-    def kill_outright(self, spare):
-        """Ends the interpreter of the only lane, and all that came from it; says how many others."""
+    def end_live(self, keep, spare=()):
+        """Kills the interpreter of the only lane, and all processes of the session but these checkpoints:
+        (the interpreter, which is to be seen off; ids; how many were neither of ours nor dead)."""
         live = self.part_with_live()
-        spared = self.keeper.known().union(spare) - {live.process.pid}
-        ended = kill_whole(live.process, spared, self.adopter())
-        self.keeper.see_off(live)
-        return ended
+        spared = {one.process.pid for one in keep if one.process is not None}.union(spare)
+        stand_back(live.process.pid)  # it has its memory to give back, and we an answer to give
+        live.process.signal(SIGKILL)
+        ended = end_all_but(spared, self.keeper.known() | {live.process.pid})
+        if ended is None:  # who outruns us ends with the session
+            _exit(f.CAN_NOT_END)
+        return (live, *ended)
 
-    def kill_live(self, stopped=None, wait=True):
-        """Ends the interpreter and all that came from it; says how many other processes. Without
-        `wait` it may still be in the kernel, which takes its memory apart: a while, when it is
-        large. No code of it runs any more."""
+    def kill_live(self, stopped=None):
+        """Ends the interpreter and all that came from it; says how many other processes."""
         if self.live is None:
             self.awaited = None
             return 0
-        stopped = stopped or self.stop_live()
-        live = self.part_with_live()
-        ended = stopped.kill()
-        if not wait:
-            self.keeper.see_off(live)
-            return ended
+        if stopped is None and self.adopter() is not None:
+            live, _, ended = self.end_live(self.keeper.checkpoints.values())
+        else:
+            stopped = stopped or self.stop_live()
+            live = self.part_with_live()
+            ended = stopped.kill()
         live.process.is_dead(5000)
         live.process.reap()
         live.close()
@@ -54,8 +57,8 @@ class Ends:
 
     def adopter(self):
         """Orphans that the keeper took in are this lane's when there is no other."""
-        alone = len(self.keeper.lanes) <= 1 and self.keeper.facts.get("subreaper")
-        return self.keeper.pid if alone else None
+        alone = all(lane is self for lane in self.keeper.lanes)
+        return self.keeper.pid if alone and self.keeper.facts.get("subreaper") else None
 
     def live_is_dead(self):
         return self.live.process.is_dead(DYING_MS)

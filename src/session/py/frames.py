@@ -55,6 +55,7 @@ INTERRUPTED, NO_WAY_BACK, PROCESSES_ENDED = 1, 2, 4
 CHANNEL_GONE = 97
 # and of one that has no descriptor left to take a request's
 USED_UP = 98
+CAN_NOT_END = 99  # of the keeper: processes of the session made others faster than they were killed
 
 CONTROL_SPACE = CMSG_SPACE(4 * MAX_FDS) + CMSG_SPACE(12)
 INTS = [Struct("<%di" % n) for n in range(256)]

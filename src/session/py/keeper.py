@@ -34,8 +34,8 @@ class Keeper:
         self.facts = {}
         self.pid = getpid()
         self.ahead = None
-        self.fading = set()  # checkpoints that were killed, and may not be dead yet
-        self.leaving = {}  # pidfd -> interpreter that was killed, the same
+        self.fading = {}  # pid -> checkpoint that was killed, and may not be dead yet
+        self.leaving = {}  # pidfd -> interpreter, the same
         self.layers = None  # of files, where the session has a workspace of its own
         self.main = Lane(self, control, "main")
         self.lanes.append(self.main)
@@ -91,12 +91,22 @@ class Keeper:
         pids = {lane.live.process.pid for lane in self.lanes if lane.live is not None}
         pids.update(c.process.pid for c in self.checkpoints.values() if c.process is not None)
         pids.update(self.fading)
+        pids.update(process.pid for process in self.leaving.values())
         return pids
+
+    def forget_dead(self):
+        """Their numbers may come to mean others."""
+        for pid, process in list(self.fading.items()):
+            if process.is_dead():
+                process.close()
+                del self.fading[pid]
 
     def collect(self):
         """Each that is left counts against the session's limit, and is looked at in vain whenever
         processes are listed."""
-        return reap_orphans(self.known() - self.fading)
+        self.forget_dead()
+        dying = [process.pid for process in self.leaving.values()]
+        return reap_orphans(self.known().difference(self.fading, dying))
 
     def orphans(self, killed=0):
         """Collects the dead that came to the keeper; waits a little for those it has just killed,
@@ -107,7 +117,7 @@ class Keeper:
             if killed <= 0 or not self.facts.get("subreaper") or monotonic() > until:
                 break
             sleep(0.002)
-        self.fading.clear()
+        self.forget_dead()
 
     # --- life of the session
 
@@ -178,7 +188,7 @@ class Keeper:
             sock.close()
         if self.ahead is not None:
             self.ahead.close()
-        for process in self.leaving.values():
+        for process in [*self.leaving.values(), *self.fading.values()]:
             process.close()
         for lane in self.lanes:
             lane.let_go()
@@ -207,11 +217,10 @@ class Keeper:
     def discard(self, checkpoint):
         self.unwatch(checkpoint.sock.fileno())
         self.checkpoints.pop(checkpoint.number, None)
-        if checkpoint.process is not None:
-            if len(self.fading) > 256:
-                self.orphans()
-            self.fading.add(checkpoint.process.pid)
-        checkpoint.discard()
+        self.forget_dead()
+        process = checkpoint.discard()
+        if process is not None:
+            self.fading[process.pid] = process
 
     def see_off(self, live):
         """Collects an interpreter that was killed once it is dead, without waiting for it."""
@@ -219,7 +228,6 @@ class Keeper:
         live.sock.close()
         live.line.close()
         self.leaving[process.fd] = process
-        self.fading.add(process.pid)
 
         def gone():
             self.unwatch(process.fd)

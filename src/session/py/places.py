@@ -1,26 +1,28 @@
 """One interpreter takes the place of another: at a reset, and at a restore.
 
-No call runs in the new one before the old one is dead (see Interpreter.let_it_end). So the answer waits
-neither for that, nor, where the old one is at a stop and nobody is left who could wake it, for the kill:
-who is killed wakes where the killer runs, and may take the processor from it to give its memory back."""
+No call runs in the new one before the old one is dead (see Interpreter.let_it_end), which may take a
+while when it has much memory: so no answer waits for that."""
 
-from _signal import SIGSTOP
+from _signal import SIGCONT, SIGSTOP
 
 from layers import HOME
+from processes import see_over
 
 SHARED = "shared"  # files that the host gave: every lane sees them, and no checkpoint holds them
 LEFT = "left as they are"
 
 
 def start_over(lane, request):
-    """A reset. Of what runs in the only lane nothing is kept, and it can be killed outright."""
+    """A reset. In the only lane all that runs is killed first: what is left of it could stop the new one,
+    or kill it."""
     root = lane.keeper.root
     if lane.live is None or lane.adopter() is None:
         take_place(lane, request, root)
         return
-    old = lane.live.process.pid
-    live = root.thaw(lane.keeper.known(), lane.workspace, old, None, lane.can_be_direct())
-    ended = lane.kill_outright(set() if live is None else {live.process.pid})
+    old, _, ended = lane.end_live(named(lane))
+    before = old.process.pid
+    lane.keeper.see_off(old)
+    live = root.thaw(lane.keeper.known(), lane.workspace, before, lane.can_be_direct())
     if live is None:  # no process more was to be had; now there may be
         lane.keeper.orphans(ended)
         live = root.thaw(lane.keeper.known(), lane.workspace)
@@ -37,17 +39,12 @@ def take_place(lane, request, frozen, name=None):
     if frozen is None or lane.live is None:
         lane.refuse(request, "that checkpoint is gone" if frozen is None else "the interpreter ended")
         return
-    live, stopped = change_places(lane, frozen)
+    lane.live.process.signal(SIGSTOP)
+    live = frozen.thaw(lane.keeper.known(), lane.workspace, lane.live.process.pid)
     if live is not None:
-        hand_over(lane, request, live, frozen, stopped, name)
-        return
-    if stopped.others:
-        # No process more is to be had, it seems: then those that the order ends anyhow go first.
-        ended = lane.kill_live(stopped)
-        lane.keeper.orphans(ended)
-        live = frozen.thaw(lane.keeper.known(), lane.workspace)
+        live, ended = end_the_old(lane, live, frozen, name)
     else:
-        stopped.go_on()
+        live, ended = make_room(lane, frozen)
     if live is None:
         changed = "nothing was changed" if lane.live is not None else "what ran has ended"
         lane.refuse(request, "that checkpoint no longer wakes; " + changed)
@@ -61,33 +58,37 @@ def take_place(lane, request, frozen, name=None):
     lane.rebase(frozen)
 
 
-def change_places(lane, frozen):
-    """What wakes, or None; and the one before it, which comes to a stop while that is forked."""
-    stopped = []
-    lane.live.process.signal(SIGSTOP)
-    live = frozen.thaw(
-        lane.keeper.known(), lane.workspace, lane.live.process.pid,
-        lambda pid: stopped.append(lane.stop_live({pid} if pid else ())), lane.can_be_direct())
-    return live, stopped[0] if stopped else lane.stop_live()
-
-
-def hand_over(lane, request, live, frozen, stopped, name=None):
-    """Files are put back only when nobody is left who could write to them: all are dead, or at a stop
-    where none is within a system call. Code in another lane could wake one; in this there is none."""
-    old, ended = None, 0
-    if stopped.is_quiet and not stopped.others and lane.adopter() is not None:
-        old = lane.part_with_live()
+def end_the_old(lane, live, frozen, name):
+    """The new one, or another if somebody has killed that; and how many processes were ended. Files are
+    put back only when nobody is left who could write to them."""
+    if lane.adopter() is not None:
+        old, ids, ended = lane.end_live(named(lane), {live.process.pid})
+        if name is not None and lane.keeper.layers is not None:
+            see_over(ids | {old.process.pid})
+        lane.keeper.see_off(old)
     else:
-        ended = lane.kill_live(stopped, wait=name is not None and not stopped.is_quiet)
-    try:
-        lane.no_way_back = ""
-        lane.take_up(live)
-        lane.announce(live, (request, told(frozen, ended, put_back(lane, name))))
-    finally:
-        if old is not None:
-            stopped.kill()
-            lane.keeper.see_off(old)
-    lane.rebase(frozen)
+        ended = lane.kill_live(lane.stop_live({live.process.pid}))
+    live.process.signal(SIGCONT)  # what ran may have stopped it
+    if live.process.is_dead():
+        live.close()
+        live = frozen.thaw(lane.keeper.known(), lane.workspace)
+    return live, ended
+
+
+def make_room(lane, frozen):
+    """The same where none came: no process more is to be had, it seems. Then those that the order ends
+    anyhow go first, if there are any."""
+    stopped = lane.stop_live()
+    if not stopped.others:
+        stopped.go_on()
+        return None, 0
+    ended = lane.kill_live(stopped if lane.adopter() is None else None)
+    lane.keeper.orphans(ended)
+    return frozen.thaw(lane.keeper.known(), lane.workspace), ended
+
+
+def named(lane):
+    return [one for one in lane.keeper.checkpoints.values() if one.names]
 
 
 def put_back(lane, name):

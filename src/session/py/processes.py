@@ -27,6 +27,9 @@ from time import CLOCK_BOOTTIME, clock_gettime, monotonic, sleep
 TICKS = os.sysconf("SC_CLK_TCK")
 P_PIDFD = getattr(os, "P_PIDFD", 3)
 ROUNDS = 30
+END_SECONDS, OVER_SECONDS = 2.0, 5.0
+QUIET_LOOKS = 20  # where others make processes, too, and their ids are counted with ours
+PF_EXITING = 4
 AT_REST = (b"T", b"Z", b"X")  # not t: a tracer may stop one within a system call
 STOP_SECONDS = 0.02  # until a process has stopped, if it can: one that waits for a vfork(2) can't
 
@@ -158,16 +161,13 @@ def lineage():
 
 
 class Stopped:
-    """A process and all that came from it, at a stop, to be ended or to go on. `is_quiet`: all of them
-    have come to it, so that none is in the middle of a write, nor has a fork under way."""
+    """A process and all that came from it, at a stop, to be ended or to go on."""
 
     def __init__(self, process, spared, adopter=None):
-        self.process = process
+        self.process, self.spared, self.adopter = process, spared, adopter
         process.signal(SIGSTOP)
-        self.is_quiet = settle([process.pid])
+        settle([process.pid])
         self.others = stop_descendants(process.pid, spared, adopter, 0)
-        if self.others:  # any of them may have woken another before its own turn came
-            self.is_quiet = settle([process.pid, *self.others])
 
     def go_on(self):
         for pid in self.others:
@@ -175,31 +175,97 @@ class Stopped:
         self.process.signal(SIGCONT)
 
     def kill(self):
-        """Says how many there were besides the process itself."""
+        """Says how many there were besides the process itself. Looks once more: one that had itself woken
+        may have made another."""
         for pid in self.others:
             send(pid, SIGKILL)
         self.process.signal(SIGKILL)
+        self.others |= kill_descendants(self.process.pid, self.spared, self.adopter, 0)
         return len(self.others)
 
 
-def kill_whole(process, spared, adopter):
-    """Ends a process and all that came from it; says how many others. For one that is the only child of
-    an adopter: its own go to that one when it is dead. Nothing has to stop first: who is killed makes
-    no child any more (the kernel looks for a fatal signal where it would make it), while one that is
-    told to stop may have a fork under way."""
-    own, victims = getpid(), set()
-    spared = lineage().union(spared)
-    known = spared | {own, process.pid}
-    stand_back(process.pid)  # it has its memory to give back, and we an answer to give
-    process.signal(SIGKILL)
-    for _ in range(ROUNDS):
-        new = family(process.pid, adopter, spared, table(known), own) - victims - {process.pid}
-        if not new:
-            break
-        for pid in new:
+def end_all_but(spared, uncounted):
+    """Kills every process of a session that has one lane, except these. Returns the ids, and how many of
+    them were neither dead before nor `uncounted`; None when it can't be done. Nothing has to stop first,
+    and a stop would prove nothing: a timer can have a process send itself SIGCONT. Who is killed makes no
+    child any more: the kernel looks for a fatal signal where it would make it."""
+    own = getpid()
+    if own == 1 and not spared:
+        found = strangers(spared, own)
+        count = count_alive(found - uncounted)
+        send(-1, SIGKILL)  # all at once, with the children that are being made
+        return found, count
+    killed, count, quiet, until = set(), 0, 0, monotonic() + END_SECONDS
+    while monotonic() < until:
+        last = last_made()
+        new = strangers(spared, own) - killed
+        # One that goes on in its child is soon another. To look at each takes longer than to kill it.
+        count += len(new - uncounted) if killed else count_alive(new - uncounted)
+        for pid in sorted(new, reverse=True):
             send(pid, SIGKILL)
-        victims |= new
-    return len(victims)
+        killed |= new
+        quiet = 0 if new else quiet + 1
+        if quiet and (last_made() == last or (own != 1 and quiet >= QUIET_LOOKS)):
+            return killed, count
+    return None
+
+
+def strangers(spared, own):
+    """Processes of the session that are not spared. Where the keeper is the first process all are the
+    session's, the dead among them. Elsewhere those that descend from it, or from one that is spared:
+    clone(2) with CLONE_PARENT in an interpreter makes a child of the checkpoint that it came from."""
+    if own == 1:
+        return {int(name) for name in listdir("/proc") if name.isdigit()} - spared - {1}
+    processes, ours, found = table(spared | {own}), spared | {own}, set()
+    while True:
+        more = {pid for pid, facts in processes.items() if facts[0] in ours and pid not in ours}
+        if not more:
+            return found - lineage()
+        found |= more
+        ours = ours | more
+
+
+def count_alive(pids):
+    """Of very many they are taken to be so: they are to be killed, and not to be read about."""
+    return len(pids) if len(pids) > 32 else sum(1 for pid in pids if not is_dead(pid))
+
+
+def is_dead(pid):
+    text = read_stat(pid)
+    if text is None:
+        return True
+    fields = text[text.rindex(b")") + 2:].split()
+    return fields[0] in (b"Z", b"X") and fields[17] in (b"0", b"1")
+
+
+def last_made():
+    """The process id that was given out last, in this namespace: while it is the same nobody was born."""
+    text = read_small("/proc/loadavg")
+    return text.split()[-1] if text else None
+
+
+def see_over(pids):
+    """Waits until none of these, which were killed, is in a system call or in code of its own."""
+    until = monotonic() + OVER_SECONDS
+    for pid in pids:
+        while not is_over(pid) and monotonic() < until:
+            sleep(0.0001)
+
+
+def is_over(pid):
+    """Each thread of it is on its way out, or dead."""
+    text = read_stat(pid)
+    if text is None:
+        return is_gone(pid)
+    fields = text[text.rindex(b")") + 2:].split()
+    if fields[17] in (b"0", b"1"):
+        return is_leaving(fields)
+    texts = [read_small("/proc/%d/task/%s/stat" % (pid, name)) for name in tasks(pid)]
+    return all(one is None or is_leaving(one[one.rindex(b")") + 2:].split()) for one in texts)
+
+
+def is_leaving(fields):
+    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & PF_EXITING)
 
 
 def stand_back(pid):
@@ -212,11 +278,11 @@ def stand_back(pid):
 
 
 def kill_descendants(root, spared, adopter, since):
-    """Ends what came from a process and started at or after a tick; says how many."""
+    """Ends what came from a process and started at or after a tick; says which."""
     victims = stop_descendants(root, spared, adopter, since)
     for pid in victims:
         send(pid, SIGKILL)
-    return len(victims)
+    return victims
 
 
 def stop_descendants(root, spared, adopter, since):

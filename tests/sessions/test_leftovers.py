@@ -1,0 +1,122 @@
+"""What runs in a session when it is reset, when it goes back, or when its time is up: nothing of it is left."""
+from harness import SessionTest
+
+# A process that goes on in its child, again and again: who is listed is dead by the time it is killed.
+RUNAWAYS = """
+import os, time
+def run_away():
+    os.setsid()
+    while True:
+        with open('/workspace/beats', 'a') as file: file.write('x')
+        time.sleep(.003)
+        try:
+            if os.fork(): os._exit(0)
+        except OSError: pass
+for _ in range(3):
+    if os.fork() == 0: run_away()
+"""
+BEATS = "len(open('/workspace/beats').read())"
+# clone(2) with CLONE_PARENT: the child's parent is who made this interpreter.
+SIBLING = """
+import ctypes, os, time
+CLONE_PARENT, SIGCHLD = 0x8000, 17
+if ctypes.CDLL(None).syscall({'x86_64': 56}.get(os.uname().machine, 220), CLONE_PARENT | SIGCHLD, 0, 0, 0, 0) == 0:
+    os.setsid()
+    while True:
+        with open('/workspace/beats', 'a') as file: file.write('x')
+        time.sleep(.003)
+"""
+# A timer of its own wakes it from every stop; a thread writes whenever it runs.
+WAKES_ITSELF = """
+import ctypes, os, signal, threading
+class Event(ctypes.Structure):
+    _fields_ = [('value', ctypes.c_void_p), ('signal', ctypes.c_int), ('kind', ctypes.c_int), ('rest', ctypes.c_char * 48)]
+libc, timer = ctypes.CDLL(None), ctypes.c_void_p()
+signal.signal(signal.SIGCONT, lambda *some: None)
+assert libc.timer_create(1, ctypes.byref(Event(None, signal.SIGCONT, 0, b'')), ctypes.byref(timer)) == 0
+times = (ctypes.c_long * 4)(0, 700000, 0, 700000)
+assert libc.timer_settime(timer, 0, times, None) == 0
+def write():
+    while True:
+        with open('/workspace/data', 'w') as file: file.write('of the old state')
+threading.Thread(target=write, daemon=True).start()
+"""
+# Whoever is born next is stopped.
+STOPS_OTHERS = """
+import os, signal
+own = os.getpid()
+for _ in range(2):
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            for pid in range(own + 1, own + 60):
+                if pid != os.getpid():
+                    try: os.kill(pid, signal.SIGSTOP)
+                    except OSError: pass
+"""
+
+
+class Leftovers(SessionTest):
+    def beats(self, s):
+        self.ok(s.exec("import time\nwhile %s < 30: time.sleep(.01)" % BEATS, timeout=60000))
+
+    def silent(self, s):
+        last = s.value(BEATS)
+        self.ok(s.exec("import time; time.sleep(.2)"))
+        self.assertEqual(s.value(BEATS), last)
+
+    def test_all_that_ran_has_ended(self):
+        for named in (False, True):
+            with self.subTest(named=named):
+                s = self.session()
+                if named:
+                    s.ask("checkpoint", name="kept")
+                self.ok(s.exec(RUNAWAYS))
+                self.beats(s)
+                self.assertGreaterEqual(s.ask("reset")["processes_ended"], 3)
+                self.silent(s)
+
+    def test_at_a_restore_too(self):
+        s = self.session()
+        self.ok(s.exec("open('/workspace/beats', 'w').close()"))
+        s.ask("checkpoint", name="one")
+        self.ok(s.exec(RUNAWAYS))
+        self.beats(s)
+        self.assertGreaterEqual(s.ask("restore", name="one")["processes_ended"], 3)
+        self.silent(s)
+
+    def test_at_a_timeout_too(self):
+        s = self.session()
+        self.ok(s.exec("open('/workspace/beats', 'w').close()"))
+        swallow = "\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"
+        self.assertEqual(s.exec(RUNAWAYS + swallow, timeout=300)["status"], "timeout")
+        self.silent(s)
+
+    def test_a_child_of_its_checkpoint_ends_with_it(self):
+        s = self.session()
+        self.ok(s.exec("open('/workspace/beats', 'w').close()"))
+        s.ask("checkpoint", name="one")
+        for order in ({"do": "reset"}, {"do": "restore", "name": "one"}):
+            with self.subTest(**order):
+                s.ask("restore", name="one")
+                self.ok(s.exec(SIBLING))
+                self.beats(s)
+                s.ask(**order)
+                self.silent(s)
+
+    def test_files_are_put_back_when_nobody_writes_any_more(self):
+        s = self.session()
+        self.ok(s.exec("open('/workspace/data', 'w').write('kept')"))
+        s.ask("checkpoint", name="one")
+        for _ in range(5):
+            self.ok(s.exec(WAKES_ITSELF))
+            s.ask("restore", name="one")
+            for _ in range(3):
+                self.assertEqual(s.value("open('/workspace/data').read()"), "kept")
+
+    def test_what_ran_can_not_stop_what_takes_its_place(self):
+        s = self.session()
+        for _ in range(5):
+            self.ok(s.exec(STOPS_OTHERS))
+            s.ask("reset")
+            self.assertEqual(self.ok(s.exec("print(1)", timeout=20000))["output"], "1\n")
