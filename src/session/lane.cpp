@@ -13,7 +13,7 @@ namespace json = boost::json;
 namespace {
 
 // Orders wait for a fork of the interpreter, and a first start for the imports of Python.
-constexpr std::chrono::seconds kStartPatience{60};
+constexpr std::chrono::seconds kOrderPatience{30}, kStartPatience{60};
 constexpr size_t kMostNotes = 16;
 
 }  // namespace

@@ -22,7 +22,6 @@ namespace caisson::session {
 constexpr std::chrono::milliseconds kGrace{500};
 // For the keeper to kill, to wake a checkpoint and to say so, on a machine that is busy.
 constexpr std::chrono::milliseconds kPatience{5000};
-constexpr std::chrono::seconds kOrderPatience{30};
 
 struct LaneOptions {
   std::vector<HostFunction> functions;

@@ -202,9 +202,12 @@ class McpTest(unittest.TestCase):
     def launcher(self, server):
         """The pid of the half of the server that starts cells."""
         for pid in self.descendants(server.process.pid):
-            with open(f"/proc/{pid}/comm") as name:
-                if name.read() == "caisson-launch\n":
-                    return pid
+            try:
+                with open(f"/proc/{pid}/comm") as name:
+                    if name.read() == "caisson-launch\n":
+                        return pid
+            except OSError:
+                continue  # it has ended meanwhile
         return self.fail("there is no launcher")
 
     def cells(self, pid):
