@@ -1,12 +1,12 @@
 """How an interpreter ends: by its own doing, by the clock, or because another takes its place."""
 
-from _signal import SIGINT, SIGKILL
+from _signal import SIGINT
 from posix import _exit
 from time import monotonic
 
 import frames as f
 import orders
-from processes import Stopped, end_all_but, stand_back
+from processes import Stopped, end_all_but
 
 DYING_MS = 200  # a process closes its sockets a little before it is dead
 
@@ -32,8 +32,6 @@ class Ends:
         (the interpreter, which is to be seen off; ids; how many were neither of ours nor dead)."""
         live = self.part_with_live()
         spared = {one.process.pid for one in keep if one.process is not None}.union(spare)
-        stand_back(live.process.pid)  # it has its memory to give back, and we an answer to give
-        live.process.signal(SIGKILL)
         ended = end_all_but(spared, self.keeper.known() | {live.process.pid})
         if ended is None:  # who outruns us ends with the session
             _exit(f.CAN_NOT_END)

@@ -193,6 +193,7 @@ def end_all_but(spared, uncounted):
     if own == 1 and not spared:
         found = strangers(spared, own)
         count = count_alive(found - uncounted)
+        stand_back(found)
         send(-1, SIGKILL)  # all at once, with the children that are being made
         return found, count
     killed, count, quiet, until = set(), 0, 0, monotonic() + END_SECONDS
@@ -201,6 +202,8 @@ def end_all_but(spared, uncounted):
         new = strangers(spared, own) - killed
         # One that goes on in its child is soon another. To look at each takes longer than to kill it.
         count += len(new - uncounted) if killed else count_alive(new - uncounted)
+        if not killed:
+            stand_back(new)
         for pid in sorted(new, reverse=True):
             send(pid, SIGKILL)
         killed |= new
@@ -268,13 +271,15 @@ def is_leaving(fields):
     return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & PF_EXITING)
 
 
-def stand_back(pid):
-    """Who wakes as a process of this kind waits for its turn, and does not take the processor from who
-    has woken it. In all else it is as any other."""
-    try:
-        sched_setscheduler(pid, SCHED_BATCH, sched_param(0))
-    except OSError:
-        pass  # code may have chosen the lowest kind for itself, which it stays
+def stand_back(pids):
+    """Those that are killed wake, to give their memory back. As processes of this kind they wait for their
+    turn, and do not take the processor from who has woken them and has an answer to give. In all else
+    they are as any other."""
+    for pid in pids if len(pids) <= 8 else ():
+        try:
+            sched_setscheduler(pid, SCHED_BATCH, sched_param(0))
+        except OSError:
+            continue  # code may have chosen the lowest kind for itself, which it stays
 
 
 def kill_descendants(root, spared, adopter, since):
