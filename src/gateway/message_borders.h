@@ -2,6 +2,8 @@
 // could be the beginning of a secret) needs no more bytes to be decided: the next message begins
 // with a header, and no value goes on through it. Pure.
 //
+// (Messages of a WebSocket may be interrupted: websocket_mask.h.)
+//
 // Only of streams whose headers the host itself writes: a border that a cell could place would cut
 // a value in two. Whatever doesn't look like such a stream has no borders from there on.
 #pragma once
@@ -17,22 +19,6 @@ namespace caisson {
 struct BorderStep {
   size_t used = 0;
   bool ends_message = false;
-};
-
-// RFC 6455, 5.2. A message ends with its last frame, a control frame is one of its own.
-class WebSocketBorders {
- public:
-  BorderStep next(std::string_view bytes);
-
- private:
-  size_t header_size() const;
-  bool is_frame() const;
-  uint64_t payload_size() const;
-
-  std::array<unsigned char, 14> header_{};
-  size_t header_got_ = 0;
-  uint64_t payload_left_ = 0;
-  bool in_payload_ = false, lost_ = false;
 };
 
 // gRPC over HTTP/2: a byte of flags, four bytes of length, the message.

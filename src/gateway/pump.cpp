@@ -105,30 +105,11 @@ Task<bool> pass_on(std::span<const uint8_t> bytes, Stream& to) {
   co_return co_await to.write(std::span<const uint8_t>(rest)) == 0;
 }
 
-void mask_bytes(Pump& pump, std::string_view bytes, std::string& out) {
-  auto feed = [&](std::string_view piece) {
-    pump.mask->body(piece, out);
-    return true;
-  };
-  auto finish = [&] {
-    pump.mask->finish_body(out);
-    return true;
-  };
-  if (pump.borders)
-    feed_messages(*pump.borders, bytes, feed, finish);
-  else
-    feed(bytes);
-}
-
-Task<bool> finish_mask(ResponseMask& mask, Stream& to) {
-  std::string rest;
-  mask.finish_body(rest);
-  co_return co_await to.write(rest) == 0;
-}
+Task<bool> write_held(std::string held, Stream& to) { co_return co_await to.write(held) == 0; }
 
 // 0, ETIMEDOUT when what the mask holds has waited long enough, or an errno.
 Task<int> wait_to_read(const Pump& pump, Stream& from) {
-  if (!pump.mask || !pump.mask->holds()) co_return co_await from.wait_read();
+  if (!pump.mask || !pump.mask->silence_decides()) co_return co_await from.wait_read();
   co_return co_await from.wait_read_within(HeldTail(pump.way).patience());
 }
 
@@ -144,7 +125,7 @@ Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to) {
     Moved got = from.try_read(scratch);
     if (got.would_block()) {
       if (std::exchange(silent, false)) {
-        bool written = co_await finish_mask(*pump.mask, to);
+        bool written = co_await write_held(pump.mask->let_go(), to);
         if (!written) co_return PumpEnd::kWriteFailed;
         continue;
       }
@@ -156,14 +137,14 @@ Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to) {
     silent = false;
     if (got.error) co_return PumpEnd::kReadFailed;
     if (got.bytes == 0) {
-      if (pump.mask) co_await finish_mask(*pump.mask, to);
+      if (pump.mask) co_await write_held(pump.mask->finish(), to);
       co_return PumpEnd::kEnd;
     }
     std::span<const uint8_t> bytes = scratch.first(got.bytes);
     if (auto end = check(pump, bytes)) co_return *end;
     std::string masked;
     if (pump.mask) {
-      mask_bytes(pump, as_text(bytes), masked);
+      if (!pump.mask->feed(as_text(bytes), masked)) co_return PumpEnd::kUnmaskable;
       bytes = {reinterpret_cast<const uint8_t*>(masked.data()), masked.size()};
     }
     if (!co_await pass_on(bytes, to)) co_return PumpEnd::kWriteFailed;

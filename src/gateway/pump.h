@@ -4,12 +4,11 @@
 #include <cstdint>
 
 #include "gateway/deadlines.h"
-#include "gateway/message_borders.h"
 #include "gateway/pipes.h"
 #include "gateway/placeholder.h"
-#include "gateway/response_mask.h"
 #include "gateway/stream.h"
 #include "gateway/traffic.h"
+#include "gateway/websocket_mask.h"
 
 namespace caisson {
 
@@ -20,6 +19,7 @@ enum class PumpEnd {
   kWriteFailed,
   kBudget,       // spent; the last bytes were not passed on
   kPlaceholder,  // a secret's placeholder on its way to where it has no business
+  kUnmaskable,   // a message in which a secret could hide; its undecided bytes were not passed on
 };
 
 inline constexpr std::chrono::seconds kIdleTime = std::chrono::minutes(15);
@@ -31,9 +31,8 @@ struct Pump {
   Deadline& deadline;  // moved on whenever bytes move
   Way way;
   PlaceholderScan* scan = nullptr;
-  ResponseMask* mask = nullptr;  // of kept length
+  WebSocketMask* mask = nullptr;
   uint64_t limit = UINT64_MAX;
-  WebSocketBorders* borders = nullptr;  // where what is masked has messages
 };
 
 Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to);

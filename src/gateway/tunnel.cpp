@@ -13,8 +13,7 @@ struct Tunnel {
   Event down_done;
   PumpEnd down_end = PumpEnd::kEnd;
   std::optional<PlaceholderScan> scan;
-  std::optional<ResponseMask> mask;
-  WebSocketBorders borders;
+  std::optional<WebSocketMask> mask;
 
   Tunnel(Core& all, Stream& cell_side, Stream& other_side)
       : core(all),
@@ -28,10 +27,7 @@ struct Tunnel {
   Task<PumpEnd> one_way(Way way) {
     Pump pump{core.loop, core.pipes, core.traffic, deadline, way};
     if (way == Way::kUp && scan) pump.scan = &*scan;
-    if (way == Way::kDown && mask) {
-      pump.mask = &*mask;
-      pump.borders = &borders;
-    }
+    if (way == Way::kDown && mask) pump.mask = &*mask;
     Stream& from = way == Way::kUp ? cell : other;
     Stream& to = way == Way::kUp ? other : cell;
     PumpEnd end = co_await run_pump(pump, from, to);
@@ -46,7 +42,7 @@ struct Tunnel {
   }
 
   static bool is_refusal(PumpEnd end) {
-    return end == PumpEnd::kBudget || end == PumpEnd::kPlaceholder;
+    return end == PumpEnd::kBudget || end == PumpEnd::kPlaceholder || end == PumpEnd::kUnmaskable;
   }
 
   Task<> down() {
@@ -72,6 +68,11 @@ void tell(Core& core, PumpEnd end, const HostPort& where, std::string_view proto
   } else if (end == PumpEnd::kPlaceholder) {
     core.deny({false, "secret", "the placeholder of a secret was sent where it isn't replaced", ""},
               where, protocol);
+  } else if (end == PumpEnd::kUnmaskable) {
+    core.deny(
+        {false, "secret",
+         "what could be a secret came in so many or so broken frames that it can't be masked", ""},
+        where, protocol);
   }
 }
 
@@ -81,7 +82,7 @@ Task<bool> run_tunnel(Core& core, Stream& cell, Stream& other, const HostPort& w
                       std::string_view protocol, TunnelLooks looks) {
   Tunnel tunnel(core, cell, other);
   if (looks.for_placeholders && !core.secrets->empty()) tunnel.scan.emplace(*core.secrets);
-  if (looks.for_secrets) tunnel.mask.emplace(*core.secrets, ResponseMask::Length::kKept);
+  if (looks.for_secrets) tunnel.mask.emplace(*core.secrets);
   PumpEnd end = co_await tunnel.both();
   if (end != PumpEnd::kEnd) tell(core, end, where, protocol);
   co_return end == PumpEnd::kEnd;

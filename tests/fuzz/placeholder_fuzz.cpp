@@ -11,6 +11,7 @@
 #include "gateway/response_mask.h"
 #include "gateway/secret_examples.h"
 #include "gateway/secret_spellings.h"
+#include "gateway/websocket_mask.h"
 #include "require.h"
 
 namespace caisson {
@@ -170,6 +171,39 @@ void check_borders(std::string_view text, size_t step) {
   for (size_t each : {step, size_t{1}}) REQUIRE(borders_of<Borders>(text, each) == whole);
 }
 
+// The frames stay what they are, and what is masked in them does not depend on how they come.
+std::optional<std::string> masked_websocket(std::string_view text, size_t step) {
+  WebSocketMask mask(the_secrets());
+  std::string out;
+  size_t size = text.size();
+  for (; !text.empty(); text.remove_prefix(std::min(step, text.size())))
+    if (!mask.feed(text.substr(0, step), out)) return std::nullopt;
+  out += mask.finish();
+  REQUIRE(out.size() == size);
+  return out;
+}
+
+// One message in frames of that size.
+std::string in_frames(std::string_view text, size_t size) {
+  std::string framed;
+  for (bool first = true; !text.empty(); first = false) {
+    std::string_view payload = text.substr(0, size);
+    text.remove_prefix(payload.size());
+    framed += static_cast<char>((first ? 1 : 0) | (text.empty() ? 0x80 : 0));
+    framed += static_cast<char>(payload.size());
+    framed += payload;
+  }
+  return framed;
+}
+
+void check_websocket(std::string_view text, size_t step) {
+  std::optional<std::string> whole = masked_websocket(text, SIZE_MAX);
+  for (size_t each : {step, size_t{1}}) REQUIRE(masked_websocket(text, each) == whole);
+  for (size_t size : {std::min(step, size_t{125}), size_t{1}})
+    REQUIRE(masked_websocket(in_frames(text, size), step) ==
+            in_frames(masked(text, SIZE_MAX, Length::kKept), size));
+}
+
 }  // namespace
 }  // namespace caisson
 
@@ -181,7 +215,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_substitution(text, step);
   check_mask(text, step);
   check_scan(text, step);
-  check_borders<WebSocketBorders>(fuzz::as_text(data + 1, size - 1), step);
+  check_websocket(text, step);
+  check_websocket(fuzz::as_text(data + 1, size - 1), step);
   check_borders<GrpcBorders>(fuzz::as_text(data + 1, size - 1), step);
   return 0;
 }

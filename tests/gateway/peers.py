@@ -232,6 +232,29 @@ async def websocket_tell(reader, writer, head, text):
     await writer.drain()
 
 
+def websocket_frames(opcode, data, size):
+    """One message in frames of `size` bytes, with a ping in front of each but the first."""
+    parts = [data[at:at + size] for at in range(0, len(data), size)]
+    frames = [bytes([0x80 if part is parts[-1] else 0, len(part)]) + part for part in parts]
+    frames[0] = bytes([frames[0][0] | opcode]) + frames[0][1:]
+    return b"\x89\0".join(frames)
+
+
+async def websocket_in_frames(reader, writer, credential):
+    """Each message given back in frames of 64 bytes, with the credential in place of {}."""
+    while True:
+        opcode, data = await websocket_frame(reader)
+        writer.write(websocket_frames(opcode, data.replace(b"{}", credential), 64))
+
+
+async def websocket_with_empty_frames(reader, writer, credential):
+    """The credential, with ten thousand empty frames in the middle of it, for any message."""
+    await websocket_frame(reader)
+    start, end = credential[:9], credential[9:]
+    writer.write(bytes([0x01, len(start)]) + start + b"\0\0" * 10000 + bytes([0x80, len(end)]) + end)
+    await reader.read()
+
+
 async def websocket_messages(reader, writer, credential):
     """Each message given back, with the credential in place of {} when there is one."""
     while True:
@@ -255,6 +278,10 @@ async def websocket_echo(reader, writer):
     if line.startswith("GET /told "):
         return await websocket_tell(reader, writer, head, headers["authorization"].encode())
     writer.write(head)
+    if line.startswith("GET /frames "):
+        return await websocket_in_frames(reader, writer, headers["authorization"].encode())
+    if line.startswith("GET /empty-frames "):
+        return await websocket_with_empty_frames(reader, writer, headers["authorization"].encode())
     told = headers["authorization"].encode() if line.startswith("GET /tell ") else b""
     await websocket_messages(reader, writer, told)
 

@@ -320,6 +320,31 @@ class Masked(SecretCase):
         self.assertRegex(ended.out, r"^HTTP/1.1 101 .*\ncaisson_KEY_[0-9a-f]{31}\n$")
         self.assert_kept(ended)
 
+    def ask_for_frames(self, path, *messages):
+        self.value = f"sk-{secrets.token_hex(20)}"
+        at = f"{API}:{names.WEBSOCKET_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.script(policy, "websocket_frames.py", API, str(names.WEBSOCKET_TLS), path,
+                            *messages, env={"REAL_KEY": self.value})
+        self.assert_works(ended)
+        self.assert_kept(ended)
+        return ended
+
+    def test_value_across_the_frames_of_a_websocket_is_masked(self):
+        """Wherever in a frame of 64 bytes the cell has it begin."""
+        ended = self.ask_for_frames("/frames", *("." * before + "{}!" for before in range(64)))
+        told = json.loads(ended.out)
+        self.assertEqual(len(told), 64)
+        for before, (text, frames, pings) in enumerate(told):
+            self.assertRegex(text, r"^\.{%d}caisson_KEY_[0-9a-f]{31}!$" % before)
+            self.assertEqual((frames, pings), (2, 1) if before + 44 > 64 else (1, 0))
+
+    def test_websocket_with_a_value_across_too_many_frames_is_ended(self):
+        """What waits between the two halves of it is bounded."""
+        ended = self.ask_for_frames("/empty-frames", "go on")
+        self.assertEqual(ended.out, "[]\n")
+        self.assert_told(ended, f"{API}:{names.WEBSOCKET_TLS}")
+
     def test_parts_of_other_hosts_are_parts(self):
         at = f"mirror.harbor.test:{names.CHUNKED_TLS}"
         ended = self.shell(f'curl -sSfk -H "X-Say: abcdef" -H "Range: bytes=2-3" https://{at}/part')
@@ -404,6 +429,16 @@ class Held(SecretCase):
         ended = self.read("/waits", "3")
         self.assertEqual(ended["rest"], "")
         self.assertGreater(ended["last"], 3)
+
+    def test_websocket_that_waits_for_the_cell_has_no_half_of_the_value(self):
+        """The host says half of it and waits for a message of the cell: no silence of the host's own."""
+        at = f"{API}:{names.WEBSOCKET_TLS}"
+        policy = ["--allow-domain", API, "--secret", f"KEY=env:REAL_KEY@{at}"]
+        ended = self.script(policy, "websocket_told.py", API, str(names.WEBSOCKET_TLS), "2.5",
+                            env=self.env_of_caller)
+        self.assert_works(ended)
+        self.assertRegex(ended.out, r"^HTTP/1.1 101 .*\ncaisson_KEY_[0-9a-f]{32}\*{3}\n$")
+        self.assert_kept(ended)
 
 
 class NowhereInTheCell(SecretCase):
