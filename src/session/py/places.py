@@ -3,27 +3,32 @@
 No call runs in the new one before the old one is dead (see Interpreter.let_it_end), which may take a
 while when it has much memory: so no answer waits for that."""
 
-from _signal import SIGCONT, SIGSTOP
+from _signal import SIGCONT, SIGKILL, SIGSTOP
 
 from layers import HOME
-from processes import see_over
+from processes import is_harmed, see_over
 
 SHARED = "shared"  # files that the host gave: every lane sees them, and no checkpoint holds them
 LEFT = "left as they are"
 
 
 def start_over(lane, request):
-    """A reset. In the only lane all that runs is killed first: what is left of it could stop the new one,
-    or kill it."""
+    """A reset. In the only lane all that ran is killed once the new one is forked: two that give back a
+    lot of memory would take the processors from the fork. If it has done anything to the new one
+    meanwhile, another is forked when nobody is left."""
     root = lane.keeper.root
     if lane.live is None or lane.adopter() is None:
         take_place(lane, request, root)
         return
-    old, _, ended = lane.end_live(named(lane))
-    before = old.process.pid
-    lane.keeper.see_off(old)
+    before = lane.live.process.pid
     live = root.thaw(lane.keeper.known(), lane.workspace, before, lane.can_be_direct())
-    if live is None:  # no process more was to be had; now there may be
+    old, _, ended = lane.end_live(named(lane), () if live is None else {live.process.pid})
+    lane.keeper.see_off(old)
+    if live is not None and is_harmed(live.process.pid):
+        live.process.signal(SIGKILL)
+        lane.keeper.see_off(live)
+        live = None
+    if live is None:  # or no process more was to be had; now there may be
         lane.keeper.orphans(ended)
         live = root.thaw(lane.keeper.known(), lane.workspace)
     if live is None:

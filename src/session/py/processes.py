@@ -4,6 +4,7 @@ import os
 from _signal import SIGCONT, SIGKILL, SIGSTOP, pidfd_send_signal
 from posix import (
     P_ALL,
+    PRIO_PROCESS,
     SCHED_BATCH,
     WEXITED,
     WNOHANG,
@@ -11,10 +12,12 @@ from posix import (
     close,
     getpid,
     getppid,
+    getpriority,
     kill,
     listdir,
     pidfd_open,
     read,
+    sched_getscheduler,
     sched_param,
     sched_setscheduler,
     waitid,
@@ -196,21 +199,27 @@ def end_all_but(spared, uncounted):
         stand_back(found)
         send(-1, SIGKILL)  # all at once, with the children that are being made
         return found, count
-    killed, count, quiet, until = set(), 0, 0, monotonic() + END_SECONDS
+    killed, count, quiet, until = set(uncounted - spared), 0, 0, monotonic() + END_SECONDS
+    kill_each(killed)  # ours: most often there is nobody else, and one look is enough
+    looked = False
     while monotonic() < until:
         last = last_made()
         new = strangers(spared, own) - killed
         # One that goes on in its child is soon another. To look at each takes longer than to kill it.
-        count += len(new - uncounted) if killed else count_alive(new - uncounted)
-        if not killed:
-            stand_back(new)
-        for pid in sorted(new, reverse=True):
-            send(pid, SIGKILL)
+        count += len(new) if looked else count_alive(new)
+        looked = True
+        kill_each(new)
         killed |= new
         quiet = 0 if new else quiet + 1
         if quiet and (last_made() == last or (own != 1 and quiet >= QUIET_LOOKS)):
             return killed, count
     return None
+
+
+def kill_each(pids):
+    stand_back(pids)
+    for pid in sorted(pids, reverse=True):
+        send(pid, SIGKILL)
 
 
 def strangers(spared, own):
@@ -265,6 +274,23 @@ def is_over(pid):
         return is_leaving(fields)
     texts = [read_small("/proc/%d/task/%s/stat" % (pid, name)) for name in tasks(pid)]
     return all(one is None or is_leaving(one[one.rindex(b")") + 2:].split()) for one in texts)
+
+
+def is_harmed(pid):
+    """Whether somebody has signalled a process that nobody had to signal, or put it last in the queue."""
+    text = read_small("/proc/%d/status" % pid)
+    if text is None:
+        return True
+    facts = dict(line.split(b":\t", 1) for line in text.splitlines() if b":\t" in line)
+    if facts.get(b"State", b"X")[:1] not in (b"R", b"S", b"D"):
+        return True
+    if int(facts.get(b"SigPnd", b"1"), 16) or int(facts.get(b"ShdPnd", b"1"), 16):
+        return True
+    try:
+        same_policy = sched_getscheduler(pid) == sched_getscheduler(0)
+        return not same_policy or getpriority(PRIO_PROCESS, pid) != getpriority(PRIO_PROCESS, 0)
+    except OSError:
+        return True
 
 
 def is_leaving(fields):
