@@ -6,7 +6,8 @@ from time import monotonic
 
 import frames as f
 import orders
-from processes import Stopped, end_all_but
+from endings import end_all_but
+from processes import Stopped
 
 DYING_MS = 200  # a process closes its sockets a little before it is dead
 
@@ -31,6 +32,7 @@ class Ends:
         """Kills the interpreter of the only lane, and all processes of the session but these checkpoints:
         (the interpreter, which is to be seen off; ids; how many were neither of ours nor dead)."""
         live = self.part_with_live()
+        self.keeper.forget_dead()  # whose numbers may mean others by now
         spared = {one.process.pid for one in keep if one.process is not None}.union(spare)
         ended = end_all_but(spared, self.keeper.known() | {live.process.pid})
         if ended is None:  # who outruns us ends with the session

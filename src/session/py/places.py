@@ -5,8 +5,8 @@ while when it has much memory: so no answer waits for that."""
 
 from _signal import SIGCONT, SIGKILL, SIGSTOP
 
+from endings import is_harmed, see_over
 from layers import HOME
-from processes import is_harmed, see_over
 
 SHARED = "shared"  # files that the host gave: every lane sees them, and no checkpoint holds them
 LEFT = "left as they are"

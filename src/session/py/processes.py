@@ -4,22 +4,16 @@ import os
 from _signal import SIGCONT, SIGKILL, SIGSTOP, pidfd_send_signal
 from posix import (
     P_ALL,
-    PRIO_PROCESS,
-    SCHED_BATCH,
     WEXITED,
     WNOHANG,
     WNOWAIT,
     close,
     getpid,
     getppid,
-    getpriority,
     kill,
     listdir,
     pidfd_open,
     read,
-    sched_getscheduler,
-    sched_param,
-    sched_setscheduler,
     waitid,
     waitpid,
 )
@@ -30,9 +24,6 @@ from time import CLOCK_BOOTTIME, clock_gettime, monotonic, sleep
 TICKS = os.sysconf("SC_CLK_TCK")
 P_PIDFD = getattr(os, "P_PIDFD", 3)
 ROUNDS = 30
-END_SECONDS, OVER_SECONDS = 2.0, 5.0
-QUIET_LOOKS = 20  # where others make processes, too, and their ids are counted with ours
-PF_EXITING = 4
 AT_REST = (b"T", b"Z", b"X")  # not t: a tracer may stop one within a system call
 STOP_SECONDS = 0.02  # until a process has stopped, if it can: one that waits for a vfork(2) can't
 
@@ -80,7 +71,7 @@ def exit_code_of(pid):
     text = read_stat(pid)
     if text is None:
         return None
-    fields = text[text.rindex(b")") + 2:].split()
+    fields = fields_of(text)
     if len(fields) < 50 or fields[0] not in (b"Z", b"X"):
         return None
     return int(fields[49])
@@ -88,6 +79,11 @@ def exit_code_of(pid):
 
 def read_stat(pid):
     return read_small("/proc/%d/stat" % pid)
+
+
+def fields_of(text):
+    """From the state on; a name may hold anything."""
+    return text[text.rindex(b")") + 2:].split()
 
 
 def read_small(path):
@@ -117,7 +113,7 @@ def table(known=()):
         text = read_stat(int(name))
         if text is None:
             continue
-        fields = text[text.rindex(b")") + 2:].split()
+        fields = fields_of(text)
         # One whose first thread has ended lives on in its others, and looks dead.
         if fields[0] not in (b"Z", b"X") or fields[17] not in (b"0", b"1"):
             found[int(name)] = (int(fields[1]), int(fields[2]), int(fields[19]))
@@ -159,7 +155,7 @@ def lineage():
         text = read_stat(pid)
         if text is None:
             break
-        pid = int(text[text.rindex(b")") + 2:].split()[1])
+        pid = int(fields_of(text)[1])
     return found
 
 
@@ -185,127 +181,6 @@ class Stopped:
         self.process.signal(SIGKILL)
         self.others |= kill_descendants(self.process.pid, self.spared, self.adopter, 0)
         return len(self.others)
-
-
-def end_all_but(spared, uncounted):
-    """Kills every process of a session that has one lane, except these. Returns the ids, and how many of
-    them were neither dead before nor `uncounted`; None when it can't be done. Nothing has to stop first,
-    and a stop would prove nothing: a timer can have a process send itself SIGCONT. Who is killed makes no
-    child any more: the kernel looks for a fatal signal where it would make it."""
-    own = getpid()
-    if own == 1 and not spared:
-        found = strangers(spared, own)
-        count = count_alive(found - uncounted)
-        stand_back(found)
-        send(-1, SIGKILL)  # all at once, with the children that are being made
-        return found, count
-    killed, count, quiet, until = set(uncounted - spared), 0, 0, monotonic() + END_SECONDS
-    kill_each(killed)  # ours: most often there is nobody else, and one look is enough
-    looked = False
-    while monotonic() < until:
-        last = last_made()
-        new = strangers(spared, own) - killed
-        # One that goes on in its child is soon another. To look at each takes longer than to kill it.
-        count += len(new) if looked else count_alive(new)
-        looked = True
-        kill_each(new)
-        killed |= new
-        quiet = 0 if new else quiet + 1
-        if quiet and (last_made() == last or (own != 1 and quiet >= QUIET_LOOKS)):
-            return killed, count
-    return None
-
-
-def kill_each(pids):
-    stand_back(pids)
-    for pid in sorted(pids, reverse=True):
-        send(pid, SIGKILL)
-
-
-def strangers(spared, own):
-    """Processes of the session that are not spared. Where the keeper is the first process all are the
-    session's, the dead among them. Elsewhere those that descend from it, or from one that is spared:
-    clone(2) with CLONE_PARENT in an interpreter makes a child of the checkpoint that it came from."""
-    if own == 1:
-        return {int(name) for name in listdir("/proc") if name.isdigit()} - spared - {1}
-    processes, ours, found = table(spared | {own}), spared | {own}, set()
-    while True:
-        more = {pid for pid, facts in processes.items() if facts[0] in ours and pid not in ours}
-        if not more:
-            return found - lineage()
-        found |= more
-        ours = ours | more
-
-
-def count_alive(pids):
-    """Of very many they are taken to be so: they are to be killed, and not to be read about."""
-    return len(pids) if len(pids) > 32 else sum(1 for pid in pids if not is_dead(pid))
-
-
-def is_dead(pid):
-    text = read_stat(pid)
-    if text is None:
-        return True
-    fields = text[text.rindex(b")") + 2:].split()
-    return fields[0] in (b"Z", b"X") and fields[17] in (b"0", b"1")
-
-
-def last_made():
-    """The process id that was given out last, in this namespace: while it is the same nobody was born."""
-    text = read_small("/proc/loadavg")
-    return text.split()[-1] if text else None
-
-
-def see_over(pids):
-    """Waits until none of these, which were killed, is in a system call or in code of its own."""
-    until = monotonic() + OVER_SECONDS
-    for pid in pids:
-        while not is_over(pid) and monotonic() < until:
-            sleep(0.0001)
-
-
-def is_over(pid):
-    """Each thread of it is on its way out, or dead."""
-    text = read_stat(pid)
-    if text is None:
-        return is_gone(pid)
-    fields = text[text.rindex(b")") + 2:].split()
-    if fields[17] in (b"0", b"1"):
-        return is_leaving(fields)
-    texts = [read_small("/proc/%d/task/%s/stat" % (pid, name)) for name in tasks(pid)]
-    return all(one is None or is_leaving(one[one.rindex(b")") + 2:].split()) for one in texts)
-
-
-def is_harmed(pid):
-    """Whether somebody has signalled a process that nobody had to signal, or put it last in the queue."""
-    text = read_small("/proc/%d/status" % pid)
-    if text is None:
-        return True
-    facts = dict(line.split(b":\t", 1) for line in text.splitlines() if b":\t" in line)
-    if facts.get(b"State", b"X")[:1] not in (b"R", b"S", b"D"):
-        return True
-    if int(facts.get(b"SigPnd", b"1"), 16) or int(facts.get(b"ShdPnd", b"1"), 16):
-        return True
-    try:
-        same_policy = sched_getscheduler(pid) == sched_getscheduler(0)
-        return not same_policy or getpriority(PRIO_PROCESS, pid) != getpriority(PRIO_PROCESS, 0)
-    except OSError:
-        return True
-
-
-def is_leaving(fields):
-    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & PF_EXITING)
-
-
-def stand_back(pids):
-    """Those that are killed wake, to give their memory back. As processes of this kind they wait for their
-    turn, and do not take the processor from who has woken them and has an answer to give. In all else
-    they are as any other."""
-    for pid in pids if len(pids) <= 8 else ():
-        try:
-            sched_setscheduler(pid, SCHED_BATCH, sched_param(0))
-        except OSError:
-            continue  # code may have chosen the lowest kind for itself, which it stays
 
 
 def kill_descendants(root, spared, adopter, since):
@@ -351,7 +226,7 @@ def is_stopped(pid):
     text = read_stat(pid)
     if text is None:
         return is_gone(pid)
-    fields = text[text.rindex(b")") + 2:].split()
+    fields = fields_of(text)
     if fields[0] not in AT_REST or fields[17] in (b"0", b"1"):
         return fields[0] in AT_REST
     threads = tasks(pid)
