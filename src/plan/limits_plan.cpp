@@ -56,8 +56,8 @@ class LimitPlanner {
     rlimit(RLIMIT_NICE, "nice", 0);
     uint64_t most_locked = limits_.memory_bytes ? limits_.memory_bytes / 8 : UINT64_MAX;
     rlimit(RLIMIT_MEMLOCK, "memlock", std::min<uint64_t>(most_locked, 8 << 20));
-    // Counted for each user of the host: without a bound one cell takes the timers and queues of all
-    // the same user's programs (T55).
+    // Counted for each user of the host: without a bound one cell takes the timers and queues of
+    // all the same user's programs (T55).
     rlimit(RLIMIT_SIGPENDING, "sigpending", 2048);
     rlimit(RLIMIT_MSGQUEUE, "msgqueue", 256 << 10);
     held_by("files", limits_.files ? "rlimit" : kNotAsked);

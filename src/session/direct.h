@@ -51,8 +51,8 @@ class Direct : public std::enable_shared_from_this<Direct> {
   // False: it was not taken, and the keeper has to carry it. The descriptors stay the caller's.
   bool send(FrameType, const DirectCall&, std::string_view body,
             const std::vector<UniqueFd>& descriptors);
-  // True until whoever is at the other end has told that it is there: no call goes before that. (The
-  // keeper, which would listen to a call that has to stop, could take the report for itself.)
+  // True until whoever is at the other end has told that it is there: no call goes before that.
+  // (The keeper, which would listen to a call that has to stop, could take the report for itself.)
   bool awaits_report();
   DirectMessage receive();  // never waits
   // The call is over: what was lent for it is taken back.
@@ -64,9 +64,9 @@ class Direct : public std::enable_shared_from_this<Direct> {
  private:
   LoopDescriptor socket_;
   uint32_t generation_;
-  pid_t interpreter_ = 0;  // whose report came first; a process that holds its socket is another
+  pid_t interpreter_ = 0;   // whose report came first; a process that holds its socket is another
   bool is_broken_ = false;  // it ended without a report
-  UniqueFd lent_;          // the body of the call, if it is large
+  UniqueFd lent_;           // the body of the call, if it is large
   std::function<void()> ready_;
   bool waiting_ = false;
 };

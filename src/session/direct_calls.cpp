@@ -57,8 +57,8 @@ uint64_t Lane::draw_nonce() {
   return nonce;
 }
 
-// A reset is done when all of the old is killed and the new is forked; the first call waits until it
-// is there, and its clock starts then.
+// A reset is done when all of the old is killed and the new is forked; the first call waits until
+// it is there, and its clock starts then.
 Task<> Lane::await_report() {
   auto until = SteadyClock::now() + kPatience;
   interrupted_early_ = false;
