@@ -66,11 +66,12 @@ class Checkpoint:
             f.close_all(message[5])
         return False
 
-    def thaw(self, known, workspace="", before=0):
+    def thaw(self, known, workspace="", before=0, meanwhile=None):
         """A new live interpreter out of it; None when it did not come in time. `before`: the process
-        whose place it will take."""
+        whose place it will take. `meanwhile`: to be done while it is forked."""
         return birth(known, lambda theirs, ours: f.send_message(
-            self.sock, f.THAW, 0, before, 0, workspace.encode(), [sock.fileno() for sock in theirs]))
+            self.sock, f.THAW, 0, before, 0, workspace.encode(), [sock.fileno() for sock in theirs]),
+            meanwhile=meanwhile)
 
     def is_dead(self):
         return self.process is None or self.process.is_dead()
@@ -116,11 +117,11 @@ class Root:
     def is_dead(self):
         return False
 
-    def thaw(self, known, workspace="", before=0, unheard=False):
+    def thaw(self, known, workspace="", before=0, unheard=False, meanwhile=None):
         """`unheard`: its report is left to whoever calls it. It is a fork of our own, and no code has
         shaped it: that it is there is known without a word of it."""
         return birth(known, lambda theirs, ours: self.fork_interpreter(
-            theirs, ours, workspace, before, unheard), unheard)
+            theirs, ours, workspace, before, unheard), unheard, meanwhile)
 
 
 def checked_facts(body):
@@ -150,7 +151,7 @@ class Live:
         self.process.close()
 
 
-def birth(known, deliver, unheard=False):
+def birth(known, deliver, unheard=False, meanwhile=None):
     """Makes the sockets of an interpreter, has its ends delivered, and waits for its report."""
     made = []
     try:
@@ -164,6 +165,8 @@ def birth(known, deliver, unheard=False):
         if unheard:
             made = []
             return Live(ours, our_line, Process(pid), {})
+        if meanwhile is not None:
+            meanwhile(ours)
         ours.settimeout(THAW_SECONDS)
         # Left where it is: whoever reads the answers learns from it whose they have to be.
         message = f.receive_message(ours, MSG_PEEK)

@@ -13,40 +13,79 @@ from posix import (
 )
 from time import monotonic, sleep
 
-from processes import fields_of, is_gone, lineage, read_small, read_stat, send, table, tasks
+from processes import (
+    fields_of,
+    is_gone,
+    lineage,
+    living,
+    read_small,
+    read_stat,
+    send,
+    table,
+    tasks,
+)
 
 END_SECONDS, OVER_SECONDS = 2.0, 5.0
 QUIET_LOOKS = 20  # where others make processes, too, and their ids are counted with ours
 PF_EXITING = 4
 
 
-def end_all_but(spared, uncounted):
+def end_all_but(spared, ours, is_all=None):
     """Kills every process of a session that has one lane, except these. Returns the ids, and how many of
-    them were neither dead before nor `uncounted`; None when it can't be done. Nothing has to stop first,
+    them were neither dead before nor `ours`; None when it can't be done. Nothing has to stop first,
     and a stop would prove nothing: a timer can have a process send itself SIGCONT. Who is killed makes no
-    child any more: the kernel looks for a fatal signal where it would make it."""
-    own = getpid()
-    if own == 1 and not spared:
-        found = strangers(spared, own)
-        count = count_alive(found - uncounted)
+    child any more: the kernel looks for a fatal signal where it would make it. `is_all`: says whether it
+    is known that there is nobody but these."""
+    if getpid() == 1 and not spared:
+        found = strangers(set(), 1)
+        count = count_alive(found - living(ours))
         stand_back(found)
         send(-1, SIGKILL)  # all at once, with the children that are being made
         return found, count
-    killed, count, quiet, until = set(uncounted - spared), 0, 0, monotonic() + END_SECONDS
-    kill_each(killed)  # ours: most often there is nobody else, and one look is enough
-    looked = False
+    hunt = Hunt(spared, ours)
+    if is_all is not None and is_all() and hunt.spares_the_same():
+        return hunt.killed, 0
+    until = monotonic() + END_SECONDS
     while monotonic() < until:
-        last = last_made()
-        new = strangers(spared, own) - killed
-        # One that goes on in its child is soon another. To look at each takes longer than to kill it.
-        count += len(new) if looked else count_alive(new)
-        looked = True
-        kill_each(new)
-        killed |= new
-        quiet = 0 if new else quiet + 1
-        if quiet and (last_made() == last or (own != 1 and quiet >= QUIET_LOOKS)):
-            return killed, count
+        if hunt.goes_round():
+            return hunt.killed, hunt.count
     return None
+
+
+class Hunt:
+    """Rounds of looking and killing, until one shows nobody. A number stands for the same process while no
+    other is given out: one that is killed may be collected by its parent, and that one's next child,
+    or another's, may be given its number."""
+
+    def __init__(self, spared, ours):
+        self.processes, self.spared = spared, living(spared)
+        self.last = last_made()
+        self.certain = living(ours) - self.spared  # killed, and none of these numbers is another's
+        self.killed = set(self.certain)
+        self.count, self.quiet, self.looked = 0, 0, False
+        kill_each(self.certain)  # most often there is nobody else, and one look is enough
+
+    def goes_round(self):
+        """Whether nobody is left."""
+        own, last = getpid(), last_made()
+        if own == 1 and last != self.last:
+            self.certain = set()
+        self.spared, self.last = living(self.processes), last
+        new = strangers(self.spared, own) - self.certain
+        # One that goes on in its child is soon another. To look at each takes longer than to kill it.
+        self.count += len(new - self.killed) if self.looked else count_alive(new - self.killed)
+        self.looked = True
+        kill_each(new)
+        self.certain |= new
+        self.killed |= new
+        self.quiet = 0 if new else self.quiet + 1
+        if not self.quiet or not self.spares_the_same():
+            return False
+        return last_made() == last or (own != 1 and self.quiet >= QUIET_LOOKS)
+
+    def spares_the_same(self):
+        """One of them that has died meanwhile may have left its number to somebody."""
+        return living(self.processes) == self.spared
 
 
 def kill_each(pids):
@@ -89,11 +128,11 @@ def last_made():
     return text.split()[-1] if text else None
 
 
-def see_over(pids):
+def see_over(pids, has_not_run):
     """Waits until none of these, which were killed, is in a system call or in code of its own."""
     until = monotonic() + OVER_SECONDS
     for pid in pids:
-        while not is_over(pid) and monotonic() < until:
+        while not has_not_run(pid) and not is_over(pid) and monotonic() < until:
             sleep(0.0001)
 
 
@@ -114,16 +153,21 @@ def is_harmed(pid):
     text = read_small("/proc/%d/status" % pid)
     if text is None:
         return True
-    facts = dict(line.split(b":\t", 1) for line in text.splitlines() if b":\t" in line)
-    if facts.get(b"State", b"X")[:1] not in (b"R", b"S", b"D"):
+    if fact_in(text, b"State")[:1] not in (b"R", b"S", b"D"):
         return True
-    if int(facts.get(b"SigPnd", b"1"), 16) or int(facts.get(b"ShdPnd", b"1"), 16):
+    if int(fact_in(text, b"SigPnd"), 16) or int(fact_in(text, b"ShdPnd"), 16):
         return True
     try:
         same_policy = sched_getscheduler(pid) == sched_getscheduler(0)
         return not same_policy or getpriority(PRIO_PROCESS, pid) != getpriority(PRIO_PROCESS, 0)
     except OSError:
         return True
+
+
+def fact_in(status, name):
+    """Of the lines of a status. (To take all of them apart takes longer than the rest of the look.)"""
+    place = status.find(b"\n" + name + b":\t")
+    return b"1" if place < 0 else status[place + len(name) + 3:].split(None, 1)[0]
 
 
 def is_leaving(fields):

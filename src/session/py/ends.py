@@ -28,16 +28,18 @@ class Ends:
         self.unwatch(live)
         return live
 
-    def end_live(self, keep, spare=()):
+    def end_live(self, keep, spare=(), is_all=None):
         """Kills the interpreter of the only lane, and all processes of the session but these checkpoints:
         (the interpreter, which is to be seen off; ids; how many were neither of ours nor dead)."""
         live = self.part_with_live()
-        self.keeper.forget_dead()  # whose numbers may mean others by now
-        spared = {one.process.pid for one in keep if one.process is not None}.union(spare)
-        ended = end_all_but(spared, self.keeper.known() | {live.process.pid})
+        return (live, *self.end_all(live, keep, spare, is_all))
+
+    def end_all(self, live, keep, spare, is_all):
+        spared = [one.process for one in keep if one.process is not None] + list(spare)
+        ended = end_all_but(spared, [*self.keeper.processes(), live.process], is_all)
         if ended is None:  # who outruns us ends with the session
             _exit(f.CAN_NOT_END)
-        return (live, *ended)
+        return ended
 
     def kill_live(self, stopped=None):
         """Ends the interpreter and all that came from it; says how many other processes."""

@@ -128,6 +128,7 @@ class Freezing:
         dead = let_go_of_channels(sock.fileno())
         body = dumps({"threads": threads, "channels": dead})
         f.send_message(sock, f.READY, 0, 0, 0, body)
+        report = self.report()  # made here: each page that a child writes is copied while one waits
         while True:
             message = f.receive_message(sock)
             if message is None:
@@ -140,7 +141,7 @@ class Freezing:
             self.forking = True
             pair = [socket(AF_UNIX, SOCK_SEQPACKET, 0, fd) for fd in fds]
             try:
-                pid = fork_first(lambda: self.be_born(pair[0], before, workspace.decode()))
+                pid = fork_first(lambda: self.be_born(pair[0], report, before, workspace.decode()))
             except OSError:
                 pid = -1
             self.forking = False
@@ -151,7 +152,7 @@ class Freezing:
             for one in pair:
                 one.close()
 
-    def be_born(self, sock, before=0, workspace=""):
+    def be_born(self, sock, report, before=0, workspace=""):
         """In an interpreter that is new: what the keeper waits for. (Once it has reported, the files of
         its folder are changed.)"""
         own_group(0)
@@ -160,15 +161,15 @@ class Freezing:
             go_to_workspace(workspace)
         try:
             if sock is not None:
-                self.report(sock)
+                sock.send(report)
         except OSError:
             _exit(f.CHANNEL_GONE)
 
-    def be_born_aside(self, sock):
+    def be_born_aside(self, sock, report):
         """The same where nobody waits for it, but for an answer that the keeper is about to give: all has
         time until that is on its way, or until a call has come."""
         sched_yield()
-        self.be_born(sock)
+        self.be_born(sock, report)
 
     def thaw(self, pair, mask):
         self.checkpoints = []

@@ -121,11 +121,10 @@ class Interpreter(Calls, Freezing):
 
     # --- the loop
 
-    def report(self, sock):
-        """The keeper learns the pid from the kernel."""
+    def report(self):
+        """The message of a new interpreter. (The keeper learns its pid from the kernel.)"""
         shell = self.executor.shell or (self.ready_shell if self.wants_shell else None)
-        body = dumps({"ipython": shell is not None})
-        f.send_message(sock, f.READY, 0, 0, 0, body)
+        return f.PRIVATE.pack(f.READY, 0, 0, 0) + dumps({"ipython": shell is not None})
 
     def begin(self, sock, line):
         """Takes up its two sockets."""

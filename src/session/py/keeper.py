@@ -86,13 +86,15 @@ class Keeper:
             return None
         return max(0, int((soonest - monotonic()) * 1000) + 1)
 
+    def processes(self):
+        """All that the keeper has to do with, those that it has killed among them."""
+        found = [lane.live.process for lane in self.lanes if lane.live is not None]
+        found += [one.process for one in self.checkpoints.values() if one.process is not None]
+        return [*found, *self.fading.values(), *self.leaving.values()]
+
     def known(self):
         """Process ids that no newcomer may claim."""
-        pids = {lane.live.process.pid for lane in self.lanes if lane.live is not None}
-        pids.update(c.process.pid for c in self.checkpoints.values() if c.process is not None)
-        pids.update(self.fading)
-        pids.update(process.pid for process in self.leaving.values())
-        return pids
+        return {process.pid for process in self.processes()}
 
     def forget_dead(self):
         """Their numbers may come to mean others."""
@@ -166,8 +168,9 @@ class Keeper:
         self.inside.wants_shell = wants_shell(self.options)
         early = not self.inside.wants_shell or self.inside.ready_shell is not None
         first = theirs[0] if early else None
+        report = self.inside.report()
         be_born = self.inside.be_born_aside if unheard else self.inside.be_born
-        pid = fork_first(lambda: be_born(first))
+        pid = fork_first(lambda: be_born(first, report))
         if pid:
             return pid
         try:
@@ -301,7 +304,7 @@ def live(inside, pair, options):
 
             inside.executor.shell = ipython.make_shell(inside)
         if inside.ready_shell is None:
-            inside.report(pair[0])  # which says whether it has one
+            pair[0].send(inside.report())  # which says whether it has one
     inside.begin(*pair)
     if options is None and inside.written_first:
         import ahead

@@ -66,6 +66,15 @@ class Process:
             self.fd = -1
 
 
+def living(processes):
+    """The ids of those that are not dead. While one is not, its number is no other's."""
+    watcher = poll()
+    for one in processes:
+        watcher.register(one.fd, POLLIN)
+    dead = {fd for fd, _ in watcher.poll(0)}
+    return {one.pid for one in processes if one.fd not in dead}
+
+
 def exit_code_of(pid):
     """The wait status of a zombie, whoever its parent is."""
     text = read_stat(pid)
