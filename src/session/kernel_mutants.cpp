@@ -64,7 +64,8 @@ void mutate_keeper(Kernel& kernel) {
   if (!control_enabled("keeper-kill"))
     kernel.put(R"(pass)", R"(self.lose("it did not stop when interrupted"))");
   if (!control_enabled("keeper-ends-all")) {
-    kernel.put(R"(pass\n        self.certain |= new)", R"(kill_each(new)\n        self.certain |= new)");
+    kernel.put(R"(pass\n        self.certain |= new)",
+               R"(kill_each(new)\n        self.certain |= new)");
     kernel.put("pass  #", "send(-1, SIGKILL)  #");
   }
   if (!control_enabled("keeper-lets-go")) {
