@@ -82,7 +82,7 @@ def starts(options, stage):
         os.mkdir(folder)
     make_tree(folders["large"])
     srt, home = os.path.join(stage, "srt"), os.path.join(stage, "home")
-    os.symlink(os.path.abspath(options.caisson), srt)
+    os.symlink(options.caisson, srt)
     os.mkdir(home)
     settings = os.path.join(home, ".srt-settings.json")
     with open(settings, "w", encoding="utf-8") as file:
@@ -120,6 +120,7 @@ def main():
     parser.add_argument("--start", action="store_true")
     parser.add_argument("--folder", help="where to work; the filesystem counts")
     options = parser.parse_args()
+    options.caisson = os.path.abspath(options.caisson)
     stage = tempfile.mkdtemp(prefix="caisson-bench-files-", dir=options.folder)
     try:
         operations(options, stage)

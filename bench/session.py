@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
                                 "sessions"))
 import harness  # noqa: E402
 
+REST = 0.01
 KCMP, KCMP_VM = {"x86_64": 312, "aarch64": 272}.get(os.uname().machine, -1), 1
 SCIENCE = os.environ.get("CAISSON_SCIENCE") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "build", "science", "bin", "python3")
@@ -36,6 +37,13 @@ def report(case, values, unit="ms", **more):
 def wall(host, do, *words, **order):
     answer = host.ask(do, *words, **order)
     return host.wall_ms, answer
+
+
+def at_rest(host, do, *words, **order):
+    """When the memory of processes that the order before has ended is given back: that takes processors
+    that this one, or the fork that it is compared with, would have to wait for."""
+    time.sleep(REST)
+    return wall(host, do, *words, **order)
 
 
 def new_sessions(host, rounds, case="new session to first result", **spec):
@@ -82,8 +90,7 @@ for at in range(0, len(data), 1 << 20):
 def reset_of(host, s, megabytes):
     """Each with that much to forget, and at rest: the checkpoint behind the call before is taken."""
     s.exec("data = bytearray(b'x' * (%d << 20))" % megabytes)
-    time.sleep(0.05)
-    return wall(host, "reset", s.name)[0]
+    return at_rest(host, "reset", s.name)[0]
 
 
 def checkpoints(host, rounds, megabytes):
@@ -95,11 +102,12 @@ def checkpoints(host, rounds, megabytes):
     for i in range(rounds):
         s.exec("i = %d" % i)
         taken.append(wall(host, "checkpoint", s.name, name="p%d" % i)[0])
-        restored.append(wall(host, "restore", s.name, name="p%d" % i)[0])
-        branched.append(wall(host, "branch", s.name, **{"as": "b%d" % i})[0])
+        restored.append(at_rest(host, "restore", s.name, name="p%d" % i)[0])
+        branched.append(at_rest(host, "branch", s.name, **{"as": "b%d" % i})[0])
         host.ask("end", "b%d" % i)
         s.ask("drop", name="p%d" % i)
         for each, times in forks.items():
+            time.sleep(REST)
             times.append(each.value("bare_fork()"))
     resets = [reset_of(host, s, megabytes) for _ in range(rounds)]
     for case, times in (("checkpoint", taken), ("restore", restored), ("branch", branched),

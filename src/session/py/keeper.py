@@ -138,8 +138,7 @@ class Keeper:
             lane.refuse(request, "the interpreter did not start")
             return
         self.root = Root(self.fork_interpreter)
-        lane.adopt(live, self.root)
-        lane.greet(request)
+        lane.adopt(live, self.root, lane.greeting(request, live))
 
     def fork_ahead(self):
         """An interpreter before it is asked for: a host that keeps one keeper in reserve waits for
@@ -282,8 +281,7 @@ class Keeper:
         waiting.register(lane.control.fileno(), select.POLLIN)
         if waiting.poll(0):
             lane.on_control()  # its NONCES, sent before the order
-        lane.adopt(live, start)
-        lane.greet(0)
+        lane.adopt(live, start, lane.greeting(0, live))
         return lane
 
 

@@ -56,27 +56,33 @@ class Lane(Words, Ends, WayBack):
         except OSError:
             return False  # the host is gone; the end of its socket is noticed by the loop
 
+    def send_frames(self, frames):
+        try:
+            self.control.sendall(frames)
+        except OSError:
+            pass  # as above
+
     def tell(self, kind, request, value):
         self.send(kind, request, dumps(value))
 
     def refuse(self, request, reason):
         self.tell(f.REFUSED, request, {"error": reason})
 
-    def greet(self, request):
+    def greeting(self, request, live):
         import sys
 
         facts = {
             "protocol": f.PROTOCOL,
             "python": ".".join(map(str, sys.version_info[:3])),
             "implementation": sys.implementation.name,
-            "shell": "ipython" if self.live.facts.get("ipython") is True else "standard",
+            "shell": "ipython" if live.facts.get("ipython") is True else "standard",
             "lane": self.name,
-            "pid": self.live.process.pid,
+            "pid": live.process.pid,
             "functions": [e["name"] for e in self.keeper.options.get("functions", ())],
         }
         facts["layers"] = self.keeper.layers is not None
         facts.update(self.keeper.facts)
-        self.tell(f.HELLO, request, facts)
+        return f.small_frame(f.HELLO, request, dumps(facts))
 
     def watch_control(self):
         self.keeper.watch(self.control.fileno(), self.on_control)
@@ -129,10 +135,9 @@ class Lane(Words, Ends, WayBack):
 
     # --- the interpreter
 
-    def adopt(self, live, base, done=None):
-        """`done`: the request that this is the end of, and what is told of it."""
+    def adopt(self, live, base, word=b""):
         self.take_up(live)
-        self.announce(live, done)
+        self.announce(live, word)
         self.rebase(base)
 
     def take_up(self, live):
@@ -155,16 +160,13 @@ class Lane(Words, Ends, WayBack):
         if old is not base:
             self.keeper.discard_if_unused(old)
 
-    def announce(self, live, done):
-        """In one piece: the host would wake for the first word, and take the processor from us before
-        the second is said."""
-        after = b""
-        if done is not None:
-            after = f.small_frame(f.DONE, done[0], dumps(done[1]))
+    def announce(self, live, word):
+        """`word`: the frame that follows. In one piece: the host would wake for the first, and take the
+        processor from us before the second is said."""
         number, fds = f.NUMBER.pack(self.generation), [live.sock.fileno()]
-        told = self.direct and self.send(f.LIVE | f.SPILLED, 0, number, fds, after)
-        if done is not None and not told:  # without a socket of its own, calls go by the keeper
-            self.tell(f.DONE, *done)
+        told = self.direct and self.send(f.LIVE | f.SPILLED, 0, number, fds, word)
+        if word and not told:  # without a socket of its own, calls go by the keeper
+            self.send_frames(word)
 
     def can_be_direct(self):
         return self.keeper.options.get("direct") is True and self.nonces is not None

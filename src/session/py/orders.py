@@ -1,6 +1,6 @@
 """What the host may ask of a lane, frame by frame."""
 
-from posix import killpg
+from posix import killpg, sched_yield
 
 import frames as f
 from jsonio import loads
@@ -234,6 +234,7 @@ def branch(lane, request, value):
     else:
         lane.tell(f.DONE, request, {"branch": name, "checkpoint": frozen.entry(), "files": files,
                                     "workspace": workspace or HOME})
+        sched_yield()  # the answer first: there may be dead ones to be collected
 
 
 def fits_a_folder(name):

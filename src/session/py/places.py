@@ -5,7 +5,9 @@ while when it has much memory: so no answer waits for that."""
 
 from _signal import SIGCONT, SIGKILL, SIGSTOP
 
+import frames as f
 from endings import is_harmed, see_over
+from jsonio import dumps
 from layers import HOME
 from looks import Look
 
@@ -37,7 +39,7 @@ def answer_first(lane, live, request, look):
     old = lane.part_with_live()
     lane.no_way_back = ""
     lane.take_up(live)
-    lane.announce(live, (request, told(lane.keeper.root, 0, LEFT)))
+    lane.announce(live, told(request, lane.keeper.root, 0, LEFT))
     old.process.signal(SIGKILL)
     lane.rebase(lane.keeper.root)
     born = live.process
@@ -66,7 +68,7 @@ def end_first(lane, live, request):
         lane.lose("what was to take its place did not wake")
         return
     lane.no_way_back = ""
-    lane.adopt(live, root, (request, told(root, ended, LEFT)))
+    lane.adopt(live, root, told(request, root, ended, LEFT))
 
 
 def take_place(lane, request, frozen, name=None):
@@ -92,7 +94,7 @@ def take_place(lane, request, frozen, name=None):
         return
     lane.no_way_back = ""
     lane.take_up(live)
-    lane.announce(live, (request, told(frozen, ended, put_back(lane, name))))
+    lane.announce(live, told(request, frozen, ended, put_back(lane, name)))
     lane.rebase(frozen)
 
 
@@ -140,5 +142,6 @@ def put_back(lane, name):
     return SHARED if layers is None else layers.put_back(name, lane.workspace or HOME)
 
 
-def told(frozen, ended, files):
-    return {"checkpoint": frozen.entry(), "processes_ended": ended, "files": files}
+def told(request, frozen, ended, files):
+    facts = {"checkpoint": frozen.entry(), "processes_ended": ended, "files": files}
+    return f.small_frame(f.DONE, request, dumps(facts))
