@@ -68,8 +68,12 @@ void mutate_keeper(Kernel& kernel) {
                R"(kill_each(new)\n        self.certain |= new)");
     kernel.put("pass  #", "send(-1, SIGKILL)  #");
   }
+  if (!control_enabled("keeper-over"))
+    kernel.put("PF_EXITING)", R"(PF_EXITING and fields[20] == b"0"))");
+  if (!control_enabled("keeper-gate"))
+    kernel.put("pass", "watcher.poll()  # until the keeper lets go of its end");
   if (!control_enabled("keeper-lets-go")) {
-    kernel.put("", R"(            keep_only([sock.fileno() for sock in theirs])\n)");
+    kernel.put("", R"(            keep_only([sock.fileno() for sock in theirs] + waits)\n)");
     kernel.put(
         R"(        live = start.thaw(self.known(), workspace)\n        self.lanes.append(lane)\n)",
         R"(        self.lanes.append(lane)\n        live = start.thaw(self.known(), workspace)\n)");

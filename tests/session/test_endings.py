@@ -1,7 +1,7 @@
 """How it is known that nobody of a session is left: parts of the inside."""
 
 import os
-import signal
+import select
 import subprocess
 import sys
 import unittest
@@ -9,67 +9,54 @@ from unittest import mock
 
 from case import kernel_module
 
-# Says so whenever it has been asked, and is at rest between.
-ANSWERS = "import sys\nprint(1, flush=True)\nfor line in sys.stdin: print(2, flush=True)"
-TWO_THREADS = "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\n" + ANSWERS
-
-
 class Spared:
     def __init__(self, pid):
         self.pid = pid
 
 
-class Looks(unittest.TestCase):
-    def stopped(self, code):
-        child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE)
-        for step in (child.stdin.close, child.stdout.close, child.wait, child.kill):
+class Over(unittest.TestCase):
+    def is_leaving(self, state, flags, size):
+        fields = [b"0"] * 50
+        fields[0], fields[6], fields[20] = state, b"%d" % flags, size
+        return bool(kernel_module("endings").is_leaving(fields))
+
+    def test_one_that_leaves_is_over_when_it_has_let_go_of_its_memory(self):
+        exiting = kernel_module("endings").PF_EXITING
+        for state, flags, size, over in ((b"R", 0, b"4096", False), (b"R", exiting, b"4096", False),
+                                         (b"R", exiting, b"0", True), (b"R", 0, b"0", False),
+                                         (b"Z", exiting, b"0", True)):
+            with self.subTest(state=state, flags=flags, size=size):
+                self.assertIs(self.is_leaving(state, flags, size), over)
+
+    def test_one_that_does_not_end_is_told(self):
+        endings = kernel_module("endings")
+        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        for step in (child.stdin.close, child.wait, child.kill):
             self.addCleanup(step)
-        self.assertEqual(child.stdout.readline(), b"1\n")
-        self.stop(child)
-        return child
+        with mock.patch.object(endings, "OVER_SECONDS", 0.01):
+            self.assertFalse(endings.see_over({child.pid}))
+        child.kill()
+        self.assertTrue(endings.see_over({child.pid}))
 
-    def stop(self, child):
-        child.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, child.pid, os.WSTOPPED)
 
-    def test_one_that_stays_at_its_stop_has_not_run(self):
-        looks = kernel_module("looks")
-        child = self.stopped(ANSWERS)
-        look = looks.Look(child.pid, list)
-        self.assertTrue(look.take())
-        self.assertTrue(look.has_not_run(child.pid))
-        self.assertFalse(look.has_not_run(os.getpid()))
+class Gates(unittest.TestCase):
+    def test_it_opens_when_the_keeper_lets_go(self):
+        gates = kernel_module("gates")
+        gate = gates.Gate()
+        theirs = os.dup(gate.waits)
+        self.addCleanup(os.close, theirs)
+        gate.hand_over()
+        watcher = select.poll()
+        watcher.register(theirs, select.POLLIN)
+        self.assertEqual(watcher.poll(0), [])
+        gate.open()
+        self.assertEqual(watcher.poll(0), [(theirs, select.POLLHUP)])
 
-    def test_one_that_was_awake_meanwhile_has_run(self):
-        looks = kernel_module("looks")
-        child = self.stopped(ANSWERS)
-        look = looks.Look(child.pid, list)
-        self.assertTrue(look.take())
-        child.send_signal(signal.SIGCONT)
-        child.stdin.write(b"\n")
-        child.stdin.flush()
-        self.assertEqual(child.stdout.readline(), b"2\n")
-        self.assertIsNone(looks.runs_at_rest(child.pid))
-        self.stop(child)
-        self.assertFalse(look.has_not_run(child.pid))
-
-    def test_nothing_is_said_of_one_with_more_threads(self):
-        looks = kernel_module("looks")
-        child = self.stopped(TWO_THREADS)
-        self.assertFalse(looks.Look(child.pid, list).take())
-
-    def test_ids_that_were_given_out_tell_of_others(self):
-        looks = kernel_module("looks")
-        look = looks.Look(7, list)
-        # who lived besides, the last id before the look and now, and whether 42 is the only new one
-        for others, last, now, is_all in ((set(), b"41", b"42", True), ({42}, b"42", b"42", True),
-                                          (set(), b"41", b"43", False), (set(), b"40", b"42", False),
-                                          ({9}, b"41", b"42", False), (None, b"41", b"42", False)):
-            look.others, look.last = others, last
-            with self.subTest(others=others, last=last), mock.patch.object(looks, "last_made",
-                                                                           return_value=now):
-                self.assertIs(look.shows_all(42), is_all)
+    def test_one_that_nobody_holds_is_open_and_leaves_no_descriptor(self):
+        gates = kernel_module("gates")
+        before = os.listdir("/proc/self/fd")
+        gates.Gate()
+        self.assertEqual(os.listdir("/proc/self/fd"), before)
 
 
 class Hunts(unittest.TestCase):

@@ -54,6 +54,44 @@ for _ in range(2):
                     try: os.kill(pid, signal.SIGSTOP)
                     except OSError: pass
 """
+# On a thread's way out the kernel goes through its list of robust futexes, here of pages that are copied one
+# by one, and at last writes a zero where clear_child_tid points: into a file of the workspace.
+WRITES_ON_ITS_WAY_OUT = """
+import ctypes, os, struct, threading, time
+libc, heads, ready = ctypes.CDLL(None), [], threading.Barrier(3)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+set_robust_list, set_tid_address = (273, 218) if os.uname().machine == 'x86_64' else (99, 96)
+COUNT, PAGE = 2040, 4096
+data = libc.mmap(None, PAGE, 3, 1, os.open('/workspace/data', os.O_RDWR), 0)
+def leave_late():
+    pages = os.memfd_create('pages')
+    os.write(pages, (struct.pack('<I', threading.get_native_id()) + bytes(PAGE - 4)) * COUNT)
+    links = libc.mmap(None, 2 * COUNT * PAGE, 3, 0x22, -1, 0)
+    libc.mmap(links + COUNT * PAGE, COUNT * PAGE, 3, 0x12, pages, 0)
+    head = (ctypes.c_ulong * 3)(links, COUNT * PAGE, 0)
+    for i in range(COUNT):
+        after = links + (i + 1) * PAGE if i < COUNT - 1 else ctypes.addressof(head)
+        ctypes.c_ulong.from_address(links + i * PAGE).value = after
+    assert libc.syscall(set_robust_list, head, 24) == 0
+    heads.append(head)
+    libc.syscall(set_tid_address, ctypes.c_void_p(data + 8))
+    ready.wait()
+    time.sleep(1000)
+def stay():
+    for _ in range(2): threading.Thread(target=leave_late, daemon=True).start()
+    ready.wait()
+"""
+KEPT = "open('/workspace/data', 'rb').read(16) == b'kept' * 4"
+# A child that would live for a while, at the very beginning of a call.
+MAKES_A_CHILD = """
+import os, time
+child = os.fork()
+if child == 0:
+    time.sleep(.05)
+    os._exit(7)
+print(os.waitpid(child, 0)[1] >> 8)
+"""
 
 
 class Leftovers(SessionTest):
@@ -120,3 +158,32 @@ class Leftovers(SessionTest):
             self.ok(s.exec(STOPS_OTHERS))
             s.ask("reset")
             self.assertEqual(self.ok(s.exec("print(1)", timeout=20000))["output"], "1\n")
+
+    def test_the_first_call_after_a_reset_keeps_its_children(self):
+        s = self.session()
+        for _ in range(40):
+            self.ok(s.exec("x = 1"))
+            reset, call = s.host.send("reset", s.name), s.host.send("exec", s.name, code=MAKES_A_CHILD)
+            s.host.wait(reset)
+            self.assertEqual(self.ok(s.host.wait(call))["output"], "7\n")
+
+    def test_what_is_killed_does_not_write_into_files_that_are_put_back(self):
+        s = self.session()
+        self.ok(s.exec("open('/workspace/data', 'wb').write(b'kept' * 100)"))
+        s.ask("checkpoint", name="one")
+        for _ in range(5):
+            self.ok(s.exec(WRITES_ON_ITS_WAY_OUT + "stay()"))
+            s.ask("restore", name="one")
+            self.assertIs(s.value(KEPT), True)
+
+    def test_nor_into_those_of_the_next_call(self):
+        s = self.session()
+        self.ok(s.exec("open('/workspace/data', 'wb').write(b'kept' * 100)"))
+        child = "import os, signal, time\nreads, writes = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"
+        child += "    exec(%r)\n    stay()\n    os.write(writes, b'x')\n    time.sleep(1000)\nos.read(reads, 1)"
+        for _ in range(5):
+            self.ok(s.exec(child % WRITES_ON_ITS_WAY_OUT, timeout=60000))
+            self.assertGreaterEqual(s.ask("reset")["processes_ended"], 1)
+            self.ok(s.exec("import time\nwith open('/workspace/data', 'r+b', 0) as file: file.write(b'kept' * 4)"
+                           "\ntime.sleep(.05)"))
+            self.assertIs(s.value(KEPT), True)

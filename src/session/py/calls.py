@@ -21,8 +21,8 @@ class Calls:
     """The part of an Interpreter that deals with calls."""
 
     def serve(self, kind, flags, request, nonce, body, fds, number):
-        if self.before >= 0:
-            self.let_it_end()
+        if self.gate >= 0:
+            self.pass_gate()
         begin = monotonic()
         self.line.current = current = (request, nonce)
         threads = count_threads()

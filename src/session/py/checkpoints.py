@@ -66,12 +66,14 @@ class Checkpoint:
             f.close_all(message[5])
         return False
 
-    def thaw(self, known, workspace="", before=0, meanwhile=None):
-        """A new live interpreter out of it; None when it did not come in time. `before`: the process
-        whose place it will take. `meanwhile`: to be done while it is forked."""
-        return birth(known, lambda theirs, ours: f.send_message(
-            self.sock, f.THAW, 0, before, 0, workspace.encode(), [sock.fileno() for sock in theirs]),
-            meanwhile=meanwhile)
+    def thaw(self, known, workspace="", gate=None):
+        """A new live interpreter out of it; None when it did not come in time. `gate`: what its first call
+        waits for."""
+        def deliver(theirs, ours):
+            fds = [sock.fileno() for sock in theirs] + ([gate.waits] if gate is not None else [])
+            f.send_message(self.sock, f.THAW, 0, 0, 0, workspace.encode(), fds)
+
+        return birth(known, deliver)
 
     def is_dead(self):
         return self.process is None or self.process.is_dead()
@@ -117,11 +119,11 @@ class Root:
     def is_dead(self):
         return False
 
-    def thaw(self, known, workspace="", before=0, unheard=False, meanwhile=None):
+    def thaw(self, known, workspace="", gate=None, unheard=False):
         """`unheard`: its report is left to whoever calls it. It is a fork of our own, and no code has
         shaped it: that it is there is known without a word of it."""
         return birth(known, lambda theirs, ours: self.fork_interpreter(
-            theirs, ours, workspace, before, unheard), unheard, meanwhile)
+            theirs, ours, workspace, gate, unheard), unheard)
 
 
 def checked_facts(body):
@@ -151,7 +153,7 @@ class Live:
         self.process.close()
 
 
-def birth(known, deliver, unheard=False, meanwhile=None):
+def birth(known, deliver, unheard=False):
     """Makes the sockets of an interpreter, has its ends delivered, and waits for its report."""
     made = []
     try:
@@ -165,8 +167,6 @@ def birth(known, deliver, unheard=False, meanwhile=None):
         if unheard:
             made = []
             return Live(ours, our_line, Process(pid), {})
-        if meanwhile is not None:
-            meanwhile(ours)
         ours.settimeout(THAW_SECONDS)
         # Left where it is: whoever reads the answers learns from it whose they have to be.
         message = f.receive_message(ours, MSG_PEEK)

@@ -30,12 +30,12 @@ QUIET_LOOKS = 20  # where others make processes, too, and their ids are counted 
 PF_EXITING = 4
 
 
-def end_all_but(spared, ours, is_all=None):
+def end_all_but(spared, ours):
     """Kills every process of a session that has one lane, except these. Returns the ids, and how many of
     them were neither dead before nor `ours`; None when it can't be done. Nothing has to stop first,
     and a stop would prove nothing: a timer can have a process send itself SIGCONT. Who is killed makes no
-    child any more: the kernel looks for a fatal signal where it would make it. `is_all`: says whether it
-    is known that there is nobody but these."""
+    child any more: the kernel looks for a fatal signal where it would make it. So one looks when all are
+    killed: a child that is being made before that has an id and is on no list yet."""
     if getpid() == 1 and not spared:
         found = strangers(set(), 1)
         count = count_alive(found - living(ours))
@@ -43,8 +43,6 @@ def end_all_but(spared, ours, is_all=None):
         send(-1, SIGKILL)  # all at once, with the children that are being made
         return found, count
     hunt = Hunt(spared, ours)
-    if is_all is not None and is_all() and hunt.spares_the_same():
-        return hunt.killed, 0
     until = monotonic() + END_SECONDS
     while monotonic() < until:
         if hunt.goes_round():
@@ -128,16 +126,20 @@ def last_made():
     return text.split()[-1] if text else None
 
 
-def see_over(pids, has_not_run):
-    """Waits until none of these, which were killed, is in a system call or in code of its own."""
+def see_over(pids):
+    """Waits until none of these, which were killed, can write anything any more. False when one still
+    may after a while: it is held in the kernel."""
     until = monotonic() + OVER_SECONDS
     for pid in pids:
-        while not has_not_run(pid) and not is_over(pid) and monotonic() < until:
+        while not is_over(pid):
+            if monotonic() > until:
+                return False
             sleep(0.0001)
+    return True
 
 
 def is_over(pid):
-    """Each thread of it is on its way out, or dead."""
+    """Each thread of it is on its way out and has let go of its memory, or is dead."""
     text = read_stat(pid)
     if text is None:
         return is_gone(pid)
@@ -146,6 +148,18 @@ def is_over(pid):
         return is_leaving(fields)
     texts = [read_small("/proc/%d/task/%s/stat" % (pid, name)) for name in tasks(pid)]
     return all(one is None or is_leaving(fields_of(one)) for one in texts)
+
+
+def nobody_else(ours):
+    """Whether nobody is seen to live but these. No more than a hint: see end_all_but."""
+    if getpid() != 1:
+        return False
+    try:
+        others = strangers(set(), 1)
+    except OSError:
+        return False
+    others -= living(ours)  # now: a number on the list is still that of the same one
+    return count_alive(others) == 0
 
 
 def is_harmed(pid):
@@ -171,7 +185,10 @@ def fact_in(status, name):
 
 
 def is_leaving(fields):
-    return fields[0] in (b"Z", b"X") or bool(int(fields[6]) & PF_EXITING)
+    """A thread on its way out still has the kernel write to its memory, which may be a file's: the end of
+    its robust futexes, a zero at clear_child_tid. Its size is 0 right after that, and long before its
+    pages are given back."""
+    return fields[0] in (b"Z", b"X") or (int(fields[6]) & PF_EXITING and fields[20] == b"0")
 
 
 def stand_back(pids):

@@ -6,10 +6,15 @@ from time import monotonic
 
 import frames as f
 import orders
-from endings import end_all_but
+from endings import end_all_but, see_over
 from processes import Stopped
 
 DYING_MS = 200  # a process closes its sockets a little before it is dead
+
+
+def be_sure(killed):
+    if not see_over(killed):
+        _exit(f.CAN_NOT_END)
 
 
 class Ends:
@@ -28,18 +33,21 @@ class Ends:
         self.unwatch(live)
         return live
 
-    def end_live(self, keep, spare=(), is_all=None):
+    def end_live(self, keep, spare=()):
         """Kills the interpreter of the only lane, and all processes of the session but these checkpoints:
-        (the interpreter, which is to be seen off; ids; how many were neither of ours nor dead)."""
+        (the interpreter, which is to be seen off; how many were neither of ours nor dead). None of them
+        writes to a file any more."""
         live = self.part_with_live()
-        return (live, *self.end_all(live, keep, spare, is_all))
+        return live, self.end_all(live, keep, spare)
 
-    def end_all(self, live, keep, spare, is_all):
+    def end_all(self, live, keep, spare):
         spared = [one.process for one in keep if one.process is not None] + list(spare)
-        ended = end_all_but(spared, [*self.keeper.processes(), live.process], is_all)
+        ended = end_all_but(spared, [*self.keeper.processes(), live.process])
         if ended is None:  # who outruns us ends with the session
             _exit(f.CAN_NOT_END)
-        return ended
+        ids, count = ended
+        be_sure(ids | {live.process.pid})
+        return count
 
     def kill_live(self, stopped=None):
         """Ends the interpreter and all that came from it; says how many other processes."""
@@ -47,11 +55,12 @@ class Ends:
             self.awaited = None
             return 0
         if stopped is None and self.adopter() is not None:
-            live, _, ended = self.end_live(self.keeper.checkpoints.values())
+            live, ended = self.end_live(self.keeper.checkpoints.values())
         else:
             stopped = stopped or self.stop_live()
             live = self.part_with_live()
             ended = stopped.kill()
+            be_sure(stopped.others | {live.process.pid})
         live.process.is_dead(5000)
         live.process.reap()
         live.close()

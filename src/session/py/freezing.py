@@ -7,7 +7,7 @@ interpreter stays the parent: its threads, its subprocesses, its locks and its p
 from _signal import SIG_SETMASK, pthread_sigmask
 from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from errno import ETOOMANYREFS
-from posix import _exit, pidfd_open, sched_yield
+from posix import _exit, sched_yield
 from posix import close as close_fd
 from select import POLLIN, poll
 
@@ -26,28 +26,24 @@ from rebirth import (
 )
 
 ORDER_SECONDS = 1.0
-DEATH_MS = 5000
 
 
 class Freezing:
     """The part of an Interpreter that deals with checkpoints."""
 
-    def follow(self, pid):
+    def stand_before(self, gate):
         """This one takes the place of another, which is killed once we have reported. Nobody waits
         for its memory then; but the first call does, or both together could be too much."""
-        if self.before >= 0:
-            close_fd(self.before)
-        try:
-            self.before = pidfd_open(pid) if pid else -1
-        except OSError:
-            self.before = -1
+        if self.gate >= 0:
+            close_fd(self.gate)
+        self.gate = gate
 
-    def let_it_end(self):
+    def pass_gate(self):
         watcher = poll()
-        watcher.register(self.before, POLLIN)
-        watcher.poll(DEATH_MS)
-        close_fd(self.before)
-        self.before = -1
+        watcher.register(self.gate, POLLIN)
+        watcher.poll()  # until the keeper lets go of its end
+        close_fd(self.gate)
+        self.gate = -1
 
     def take_checkpoint(self, request, nonce, direct, given=()):
         """`given`: its socket, from the keeper. Else one is made here, which is one hop less."""
@@ -133,15 +129,16 @@ class Freezing:
             message = f.receive_message(sock)
             if message is None:
                 _exit(0)
-            kind, _, before, _, workspace, fds, _ = message
-            if kind != f.THAW or len(fds) != 2:
+            kind, _, _, _, workspace, fds, _ = message
+            if kind != f.THAW or len(fds) not in (2, 3):
                 f.close_all(fds)
                 continue
             reap()
             self.forking = True
-            pair = [socket(AF_UNIX, SOCK_SEQPACKET, 0, fd) for fd in fds]
+            pair = [socket(AF_UNIX, SOCK_SEQPACKET, 0, fd) for fd in fds[:2]]
+            gate = fds[2] if len(fds) == 3 else -1
             try:
-                pid = fork_first(lambda: self.be_born(pair[0], report, before, workspace.decode()))
+                pid = fork_first(lambda: self.be_born(pair[0], report, gate, workspace.decode()))
             except OSError:
                 pid = -1
             self.forking = False
@@ -151,12 +148,13 @@ class Freezing:
                 return
             for one in pair:
                 one.close()
+            f.close_all(fds[2:])
 
-    def be_born(self, sock, report, before=0, workspace=""):
+    def be_born(self, sock, report, gate=-1, workspace=""):
         """In an interpreter that is new: what the keeper waits for. (Once it has reported, the files of
         its folder are changed.)"""
         own_group(0)
-        self.follow(before)
+        self.stand_before(gate)
         if workspace:
             go_to_workspace(workspace)
         try:

@@ -32,7 +32,7 @@ class Interpreter(Calls, Freezing):
         self.not_kept = 0  # NOT_KEPT when the last checkpoint could not be taken
         self.gatherer = Gatherer()
         self.written_first = None  # pages that a first call writes, see ahead.py
-        self.before = -1  # a pidfd of whose place it has taken, until the first call
+        self.gate = -1  # of one that takes another's place, until the first call
         self.line = Line()
         self.early = Early()
         self.old_main = sys.modules["__main__"]  # freeing it in each fork would copy its pages

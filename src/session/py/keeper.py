@@ -161,25 +161,28 @@ class Keeper:
             live.close()
             return None
 
-    def fork_interpreter(self, theirs, ours, workspace="", before=0, unheard=False):
+    def fork_interpreter(self, theirs, ours, workspace="", gate=None, unheard=False):
         # No code but ours runs before the first call, and nobody can look into this process until it
         # is ordinary: it may report first of all.
         self.inside.wants_shell = wants_shell(self.options)
         early = not self.inside.wants_shell or self.inside.ready_shell is not None
         first = theirs[0] if early else None
         report = self.inside.report()
+        waits = [gate.waits] if gate is not None else []
         be_born = self.inside.be_born_aside if unheard else self.inside.be_born
         pid = fork_first(lambda: be_born(first, report))
         if pid:
             return pid
         try:
+            if gate is not None:
+                gate.forget()
             self.let_go(ours)
-            keep_only([sock.fileno() for sock in theirs])
+            keep_only([sock.fileno() for sock in theirs] + waits)
             have_few_files()
             if workspace:
                 chdir(workspace)
             be_ordinary()
-            self.inside.follow(before)
+            self.inside.stand_before(*waits or [-1])
             live(self.inside, theirs, self.options)
         finally:
             _exit(1)
@@ -224,8 +227,9 @@ class Keeper:
         if process is not None:
             self.fading[process.pid] = process
 
-    def see_off(self, live):
-        """Collects an interpreter that was killed once it is dead, without waiting for it."""
+    def see_off(self, live, gate=None):
+        """Collects an interpreter that was killed once it is dead, without waiting for it. Then what stands
+        at the gate goes on."""
         process = live.process
         live.sock.close()
         live.line.close()
@@ -236,6 +240,8 @@ class Keeper:
             self.leaving.pop(process.fd)
             process.reap()
             process.close()
+            if gate is not None:
+                gate.open()
             self.collect()
 
         self.watch(process.fd, gone)

@@ -56,12 +56,6 @@ class Lane(Words, Ends, WayBack):
         except OSError:
             return False  # the host is gone; the end of its socket is noticed by the loop
 
-    def send_frames(self, frames):
-        try:
-            self.control.sendall(frames)
-        except OSError:
-            pass  # as above
-
     def tell(self, kind, request, value):
         self.send(kind, request, dumps(value))
 
@@ -82,7 +76,7 @@ class Lane(Words, Ends, WayBack):
         }
         facts["layers"] = self.keeper.layers is not None
         facts.update(self.keeper.facts)
-        return f.small_frame(f.HELLO, request, dumps(facts))
+        return f.HELLO, request, dumps(facts)
 
     def watch_control(self):
         self.keeper.watch(self.control.fileno(), self.on_control)
@@ -135,7 +129,7 @@ class Lane(Words, Ends, WayBack):
 
     # --- the interpreter
 
-    def adopt(self, live, base, word=b""):
+    def adopt(self, live, base, word=None):
         self.take_up(live)
         self.announce(live, word)
         self.rebase(base)
@@ -161,12 +155,13 @@ class Lane(Words, Ends, WayBack):
             self.keeper.discard_if_unused(old)
 
     def announce(self, live, word):
-        """`word`: the frame that follows. In one piece: the host would wake for the first, and take the
-        processor from us before the second is said."""
+        """`word`: the frame that follows. In one piece, where it fits: the host would wake for the first,
+        and take the processor from us before the second is said."""
+        after = f.small_frame(*word) if word is not None and len(word[2]) <= f.MAX_BODY else b""
         number, fds = f.NUMBER.pack(self.generation), [live.sock.fileno()]
-        told = self.direct and self.send(f.LIVE | f.SPILLED, 0, number, fds, word)
-        if word and not told:  # without a socket of its own, calls go by the keeper
-            self.send_frames(word)
+        told = self.direct and self.send(f.LIVE | f.SPILLED, 0, number, fds, after)
+        if word is not None and not (told and after):  # without a socket of its own, calls go by us
+            self.send(*word)
 
     def can_be_direct(self):
         return self.keeper.options.get("direct") is True and self.nonces is not None

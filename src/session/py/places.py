@@ -1,15 +1,15 @@
 """One interpreter takes the place of another: at a reset, and at a restore.
 
-No call runs in the new one before the old one is dead (see Interpreter.let_it_end), which may take a
-while when it has much memory: so no answer waits for that."""
+No call runs in the new one before the old one is dead (see gates.py), which may take a while when it
+has much memory: so no answer waits for that."""
 
 from _signal import SIGCONT, SIGKILL, SIGSTOP
 
 import frames as f
-from endings import is_harmed, see_over
+from endings import is_harmed, nobody_else
+from gates import Gate
 from jsonio import dumps
 from layers import HOME
-from looks import Look
 
 SHARED = "shared"  # files that the host gave: every lane sees them, and no checkpoint holds them
 LEFT = "left as they are"
@@ -18,44 +18,40 @@ LEFT = "left as they are"
 def start_over(lane, request):
     """A reset. In the only lane all that ran is killed once the new one is forked: two that give back a
     lot of memory would take the processors from the fork."""
-    root = lane.keeper.root
+    root, keeper = lane.keeper.root, lane.keeper
     if lane.live is None or lane.adopter() is None:
         take_place(lane, request, root)
         return
-    before = lane.live.process
-    before.signal(SIGSTOP)
-    look = Look(before.pid, lane.keeper.processes)
-    live = root.thaw(lane.keeper.known(), lane.workspace, before.pid, lane.can_be_direct())
-    if live is not None and lane.can_be_direct() and look.take() and look.shows_all(live.process.pid):
-        answer_first(lane, live, request, look)
+    lane.live.process.signal(SIGSTOP)
+    gate = Gate()
+    live = root.thaw(keeper.known(), lane.workspace, gate, lane.can_be_direct())
+    gate.hand_over()
+    if live is not None and lane.can_be_direct() and nobody_else([*keeper.processes(), live.process]):
+        answer_first(lane, live, request, gate)
     else:
-        end_first(lane, live, request)
+        end_first(lane, live, request, gate)
 
 
-def answer_first(lane, live, request, look):
-    """Where nobody is left but our own, and all of them are still. They are killed when the answer is on
-    its way, from which they would take the processors. (The new one lets no call begin before the old
-    one is dead.)"""
+def answer_first(lane, live, request, gate):
+    """Where nobody is seen but our own. They, and whoever was not seen, are killed when the answer is on
+    its way, from which they would take the processors; until then the new one stands at its gate."""
     old = lane.part_with_live()
     lane.no_way_back = ""
     lane.take_up(live)
     lane.announce(live, told(request, lane.keeper.root, 0, LEFT))
-    old.process.signal(SIGKILL)
     lane.rebase(lane.keeper.root)
-    born = live.process
-    # (Of one in which a call may have begun nothing can be said: that may have done it to itself.)
-    harmed = is_harmed(born.pid) and not old.process.is_dead()
-    lane.end_all(old, named(lane), [born], lambda: look.shows_all(born.pid))
-    lane.keeper.see_off(old)
+    lane.end_all(old, named(lane), [live.process])
+    harmed = is_harmed(live.process.pid)
+    lane.keeper.see_off(old, gate)
     if harmed:
         lane.lose("what ran before has signalled it")
 
 
-def end_first(lane, live, request):
+def end_first(lane, live, request, gate):
     """If what ran has done anything to the new one meanwhile, another is forked when nobody is left."""
     root = lane.keeper.root
-    old, _, ended = lane.end_live(named(lane), () if live is None else [live.process])
-    lane.keeper.see_off(old)
+    old, ended = lane.end_live(named(lane), () if live is None else [live.process])
+    lane.keeper.see_off(old, gate)
     if live is not None and is_harmed(live.process.pid):
         live.process.signal(SIGKILL)
         lane.keeper.see_off(live)
@@ -77,12 +73,11 @@ def take_place(lane, request, frozen, name=None):
         lane.refuse(request, "that checkpoint is gone" if frozen is None else "the interpreter ended")
         return
     lane.live.process.signal(SIGSTOP)
-    before = lane.live.process.pid
-    look = Look(before, lane.keeper.processes)
-    meanwhile = look.take_while if lane.adopter() is not None else None
-    live = frozen.thaw(lane.keeper.known(), lane.workspace, before, meanwhile=meanwhile)
+    gate = Gate()
+    live = frozen.thaw(lane.keeper.known(), lane.workspace, gate)
+    gate.hand_over()
     if live is not None:
-        live, ended = end_the_old(lane, live, frozen, name, look)
+        live, ended = end_the_old(lane, live, frozen, gate)
     else:
         live, ended = make_room(lane, frozen)
     if live is None:
@@ -98,19 +93,15 @@ def take_place(lane, request, frozen, name=None):
     lane.rebase(frozen)
 
 
-def end_the_old(lane, live, frozen, name, look):
-    """The new one, or another if somebody has killed that; and how many processes were ended. Files are
-    put back only when nobody is left who could write to them."""
+def end_the_old(lane, live, frozen, gate):
+    """The new one, or another if somebody has killed that; and how many processes were ended. Nobody is
+    left then who could write to files that are put back."""
     if lane.adopter() is not None:
-        born = live.process
-        if look.runs is None:
-            look.take()
-        old, ids, ended = lane.end_live(named(lane), [born], lambda: look.shows_all(born.pid))
-        if name is not None and lane.keeper.layers is not None:
-            see_over(ids | {old.process.pid}, look.has_not_run)
-        lane.keeper.see_off(old)
+        old, ended = lane.end_live(named(lane), [live.process])
+        lane.keeper.see_off(old, gate)
     else:
         ended = lane.kill_live(lane.stop_live({live.process.pid}))
+        gate.open()
     live.process.signal(SIGCONT)  # what ran may have stopped it
     if live.process.is_dead():
         live.close()
@@ -143,5 +134,4 @@ def put_back(lane, name):
 
 
 def told(request, frozen, ended, files):
-    facts = {"checkpoint": frozen.entry(), "processes_ended": ended, "files": files}
-    return f.small_frame(f.DONE, request, dumps(facts))
+    return f.DONE, request, dumps({"checkpoint": frozen.entry(), "processes_ended": ended, "files": files})

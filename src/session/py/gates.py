@@ -1,0 +1,34 @@
+"""What holds up the first call of an interpreter that takes another's place."""
+
+from posix import close, pipe2
+
+O_CLOEXEC = 0o2000000
+
+
+class Gate:
+    """Held by the keeper, in front of a new interpreter: its first call begins when the keeper lets go.
+    (To wait for the death of the one before would not do: that is seen by both at the same time, and
+    what a call forks while the keeper still looks for others would be taken for one of them.) The end
+    of the keeper opens it, too."""
+
+    def __init__(self):
+        self.waits, self.held = pipe2(O_CLOEXEC)
+
+    def hand_over(self):
+        """The interpreter has its end, if it ever will."""
+        if self.waits >= 0:
+            close(self.waits)
+            self.waits = -1
+
+    def open(self):
+        if self.held >= 0:
+            close(self.held)
+            self.held = -1
+
+    def forget(self):
+        """In a fork of the keeper, where these numbers will mean something else."""
+        self.waits = self.held = -1
+
+    def __del__(self):
+        self.hand_over()
+        self.open()
