@@ -17,7 +17,7 @@ std::vector<Group> allowed_groups() {
   return {
       {"reading and writing", always(kAllow),
        "read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close "
-       "close_range dup dup2 dup3 fcntl flock fsync fdatasync sync syncfs sync_file_range "
+       "close_range dup dup2 dup3 flock fsync fdatasync sync syncfs sync_file_range "
        "readahead fadvise64 fallocate ftruncate truncate sendfile splice tee copy_file_range "
        "pipe pipe2"},
       {"files and folders", always(kAllow),
@@ -34,15 +34,19 @@ std::vector<Group> allowed_groups() {
       {"special files (path, mode)", mknod_rule(1), "mknod"},
       {"special files (folder, path, mode)", mknod_rule(2), "mknodat"},
       {"extended attributes", always(kAllow),
-       "setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
-       "flistxattr removexattr lremovexattr fremovexattr setxattrat getxattrat listxattrat "
-       "removexattrat"},
-      {"device control", ioctl_rule(), "ioctl"},
+       "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr "
+       "fremovexattr getxattrat listxattrat removexattrat"},
+      {"new attributes", attribute_rule(), "setxattr lsetxattr fsetxattr"},
+      // Its size lies behind a pointer.
+      {"new attributes (by a struct)", always(fail(ENOSYS)), "setxattrat"},
+      {"requests to files and devices", ioctl_rule(), "ioctl"},
+      {"requests to descriptors", fcntl_rule(), "fcntl"},
 
       {"memory", always(kAllow),
-       "brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall "
-       "munlockall remap_file_pages memfd_create pkey_mprotect pkey_alloc pkey_free "
-       "map_shadow_stack mseal"},
+       "brk munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall "
+       "munlockall remap_file_pages pkey_mprotect pkey_alloc pkey_free map_shadow_stack mseal"},
+      {"new mappings", mmap_rule(), "mmap"},
+      {"memory with a descriptor", memfd_rule(), "memfd_create"},
 
       {"processes", always(kAllow),
        "fork vfork execve execveat exit exit_group wait4 waitid getpid getppid gettid getpgid "
@@ -91,8 +95,9 @@ std::vector<Group> allowed_groups() {
       // Linux AIO (io_setup) is not here: its contexts are counted for the whole machine
       // (fs.aio-max-nr), and one cell could take them all. Who uses it can do without.
       {"SysV and POSIX IPC", always(kAllow),
-       "shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl "
-       "mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"},
+       "shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open "
+       "mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"},
+      {"new shared memory", shmget_rule(), "shmget"},
       {"system facts", always(kAllow), "uname sysinfo getrandom"},
 
       {"new sockets", socket_rule(), "socket"},
@@ -100,7 +105,8 @@ std::vector<Group> allowed_groups() {
       {"addresses of sockets", always(kAllow), "connect bind listen accept accept4"},
       {"talk through sockets", always(kAllow),
        "sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg shutdown getsockname getpeername "
-       "getsockopt setsockopt"},
+       "getsockopt"},
+      {"options of sockets", socket_option_rule(), "setsockopt"},
   };
 }
 

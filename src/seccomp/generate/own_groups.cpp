@@ -20,6 +20,13 @@ static Rule open_no_folder_rule(unsigned flags_argument) {
   return rule;
 }
 
+// Nothing that can be executed.
+static Rule plain_mmap_rule() {
+  Rule rule = mmap_rule();
+  rule.cases.push_back({{has_any_bit(2, PROT_EXEC)}, fail(EPERM)});
+  return rule;
+}
+
 std::vector<Group> init_groups() {
   return {{"reaping and forwarding", always(kAllow),
            "wait4 waitid rt_sigtimedwait rt_sigprocmask rt_sigreturn kill write read close exit "
@@ -42,7 +49,8 @@ std::vector<Group> gateway_groups() {
                 fail(EPERM)),
        "socket"},
       {"addresses of sockets", always(kAllow),
-       "connect accept accept4 bind getsockname getpeername getsockopt setsockopt"},
+       "connect accept accept4 bind getsockname getpeername getsockopt"},
+      {"options of sockets", socket_option_rule(), "setsockopt"},
       {"flags of descriptors",
        allow_if({is_one_of(1, {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_SETPIPE_SZ, F_GETPIPE_SZ,
                                F_DUPFD_CLOEXEC})},
@@ -51,7 +59,8 @@ std::vector<Group> gateway_groups() {
       {"readiness of sockets", allow_if({is_one_of(1, {FIONREAD, FIONBIO})}, fail(EPERM)), "ioctl"},
       {"its own core", allow_if({is_one_of(0, {0})}, fail(EPERM)),
        "sched_getaffinity sched_setaffinity"},
-      {"plain memory", {{{{has_any_bit(2, PROT_EXEC)}, fail(EPERM)}}, kAllow}, "mmap mprotect"},
+      {"plain memory", plain_mmap_rule(), "mmap"},
+      {"memory that stays plain", allow_unless(has_any_bit(2, PROT_EXEC), fail(EPERM)), "mprotect"},
       {"memory given back", always(kAllow), "munmap mremap madvise brk"},
       {"itself", always(kAllow),
        "exit exit_group getpid gettid getcpu futex getrandom clock_gettime gettimeofday "
@@ -72,8 +81,9 @@ std::vector<Group> warden_groups() {
       {"the caller", always(kAllow),
        "process_vm_readv process_vm_writev pidfd_open pidfd_getfd capset"},
       {"files", always(kAllow),
-       "openat openat2 readlinkat newfstatat statx fstatfs read close fcntl ftruncate mkdirat "
-       "mknodat symlinkat linkat renameat2 umask"},
+       "openat openat2 readlinkat newfstatat statx fstatfs read close ftruncate mkdirat mknodat "
+       "symlinkat linkat renameat2 umask"},
+      {"flags of descriptors", fcntl_rule(), "fcntl"},
       {"removal", always(kAllow), "unlinkat getdents64"},
       {"asking for sockets, and those that it hands out",
        {{{{is_one_of(0, {AF_NETLINK}), is_one_of(2, {4})}, kAllow},
@@ -108,7 +118,8 @@ std::vector<Group> server_groups() {
                  masked_is_one_of(1, kSocketType, {SOCK_STREAM, SOCK_SEQPACKET})},
                 fail(EPERM)),
        "socketpair"},
-      {"facts of sockets", always(kAllow), "getsockname getpeername getsockopt setsockopt"},
+      {"facts of sockets", always(kAllow), "getsockname getpeername getsockopt"},
+      {"options of sockets", socket_option_rule(), "setsockopt"},
       {"flags of descriptors",
        allow_if({is_one_of(1, {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_SETPIPE_SZ, F_GETPIPE_SZ,
                                F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GET_SEALS})},
@@ -125,9 +136,10 @@ std::vector<Group> server_groups() {
        "fdatasync"},
       {"times of an open file", allow_if({is_one_of(1, {0}), upper_half_is_zero(1)}, fail(EPERM)),
        "utimensat"},
-      {"plain memory", {{{{has_any_bit(2, PROT_EXEC)}, fail(EPERM)}}, kAllow}, "mmap mprotect"},
+      {"plain memory", plain_mmap_rule(), "mmap"},
+      {"memory that stays plain", allow_unless(has_any_bit(2, PROT_EXEC), fail(EPERM)), "mprotect"},
       {"memory given back", always(kAllow), "munmap mremap madvise brk"},
-      {"memory to hand over", always(kAllow), "memfd_create"},
+      {"memory to hand over", memfd_rule(), "memfd_create"},
       // Only a thread of its own: one that closes what a cell has sent (session/foreign_fd.h).
       {"threads",
        allow_if({masked_is_one_of(0, kNewNamespaces | CLONE_THREAD | CLONE_VM,

@@ -3,12 +3,18 @@
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+
+#include <iterator>
 
 namespace caisson {
 
@@ -88,21 +94,69 @@ Rule open_rule(unsigned flags_argument) {
           kAllow};
 }
 
+// By the letter of a request (bits 8 to 15), those that all files, sockets and terminals of a cell
+// have: terminals and descriptors 'T', sockets 0x89, random numbers 'R', a program's own listener
+// '!', namespaces 0xb7, processes 0xff.
+constexpr uint32_t kLetters[] = {0x5400, 0x8900, 0x5200, 0x2100, 0xb700, 0xff00};
+
+// Of a filesystem's own requests, a few. The others need no more than a descriptor for reading, and
+// change the host from a read-only mount or for longer than the cell lives: an encryption key of
+// fscrypt is the filesystem's, whoever adds or removes it; verity makes a file unchangeable for
+// good; subvolumes, snapshots (btrfs, bcachefs) and reflinks (ocfs2) make names by no call that
+// makes names, and copies of what is hidden. FICLONE clones one open file into another.
+constexpr uint32_t kFileRequests[] = {
+    FIGETBSZ,          FS_IOC_GETFLAGS,   FS_IOC_SETFLAGS, FS_IOC_GETVERSION, FS_IOC_FIEMAP,
+    FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR, FICLONE,         FICLONERANGE,      FIDEDUPERANGE};
+
 // Terminal input for the program that reads it next (T41), and line disciplines: drivers without
 // hardware that any process can load onto a pty, and a steady source of kernel bugs (T40).
-//
-// Names that are made by no call that makes names, and copies of whole trees with what is hidden in
-// them: subvolumes and snapshots of btrfs and bcachefs, reflinks of ocfs2. Those of btrfs are among
-// what takes a page of words (0x5000 of letter 0x94), the rest of which manages devices; FICLONE,
-// which clones one open file into another, has that letter too and stays.
-constexpr uint32_t kBtrfsNames = 0x50009400, kBcachefsSubvolumes = 0x4020bc10,
-                   kOcfs2Reflink = 0x40186f04;
-
+// ENOTTY: what a filesystem without the request says, for which programs have another way.
 Rule ioctl_rule() {
-  return {{{{is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCSETD, kOcfs2Reflink})}, fail(EPERM)},
-           {{masked_is_one_of(1, 0xffffff00, {kBtrfsNames})}, fail(EPERM)},
-           {{masked_is_one_of(1, 0xfffffffe, {kBcachefsSubvolumes})}, fail(EPERM)}},
+  return {{{{is_one_of(1, {TIOCSTI, TIOCLINUX, TIOCSETD})}, fail(EPERM)},
+           {{is_one_of(1, {std::begin(kFileRequests), std::end(kFileRequests)})}, kAllow},
+           {{masked_is_one_of(1, 0xff00, {std::begin(kLetters), std::end(kLetters)})}, kAllow}},
+          fail(ENOTTY)};
+}
+
+// A lease makes every open(2) of a file wait on the host, for 45 seconds (fs.lease-break-time), and
+// can be had on a read-only mount by who has the owner's uid; a delegation (6.19) is one on a
+// folder. F_NOTIFY is inotify by another name, which the landlock tier refuses. EINVAL: what a
+// kernel says about a number that it doesn't know. So it is for numbers newer than these.
+Rule fcntl_rule() {
+  constexpr uint32_t kLinux = F_SETLEASE, kGetDelegation = kLinux + 15;  // F_SETDELEG is beyond
+  return {{{{is_one_of(1, {F_SETLEASE, F_NOTIFY, kGetDelegation})}, fail(EINVAL)},
+           {{masked_is_one_of(1, ~0x3fu, {0})}, kAllow},
+           {{masked_is_one_of(1, ~0xfu, {kLinux})}, kAllow}},
+          fail(EINVAL)};
+}
+
+// The kernel keeps the ACLs of a tmpfs, two for each folder, in memory that no limit counts, up to
+// 64 KiB each; the name of an attribute lies behind a pointer, so the bound is one for all. A cell
+// has one inode per 4 KiB of its private space (T14): with up to 991 bytes, which are 123 entries,
+// an ACL is a block of 1 KiB (struct posix_acl: 28 bytes, and 8 for each), and an inode with its
+// name and both still has room in its 4 KiB. Labels, origins and the notes of rsync, overlays and
+// package managers are shorter. ENOSPC is what ext4 says where one doesn't fit. A size above 32
+// bits is beyond the kernel's own bound.
+Rule attribute_rule() {
+  return {{{{has_any_bit(3, ~0x3ffu)}, fail(ENOSPC)},
+           {{masked_is_one_of(3, 0x3e0, {0x3e0})}, fail(ENOSPC)}},
           kAllow};
+}
+
+// Pages of the host's hugetlb pool are none of the memory controller's: one cell could take what a
+// database on the host has reserved, and more than its limit. Transparent huge pages are counted,
+// and stay. The answers are those of a host without a pool, and of a kernel before 4.14.
+Rule mmap_rule() { return allow_unless(has_any_bit(3, MAP_HUGETLB), fail(ENOMEM)); }
+Rule memfd_rule() { return allow_unless(has_any_bit(1, MFD_HUGETLB), fail(EINVAL)); }
+Rule shmget_rule() { return allow_unless(has_any_bit(2, SHM_HUGETLB), fail(ENOMEM)); }
+
+// A socket's filter is translated to machine code, for which the whole host has so much memory
+// (net.core.bpf_jit_limit): a cell that has taken it leaves none to others, new cells included.
+Rule socket_option_rule() {
+  return allow_unless({is_one_of(1, {SOL_SOCKET}),
+                       is_one_of(2, {SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF,
+                                     SO_ATTACH_REUSEPORT_EBPF})},
+                      fail(EPERM));
 }
 
 // Real time is refused by RLIMIT_RTPRIO as well (T63).

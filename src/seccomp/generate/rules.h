@@ -19,15 +19,24 @@ inline Rule allow_if(std::vector<ArgumentTest> tests, Verdict otherwise) {
   return {{{std::move(tests), kAllow}}, otherwise};
 }
 
+inline Rule allow_unless(std::vector<ArgumentTest> tests, Verdict then) {
+  return {{{std::move(tests), then}}, kAllow};
+}
 inline Rule allow_unless(ArgumentTest test, Verdict then) {
-  return {{{{std::move(test)}, then}}, kAllow};
+  return allow_unless(std::vector{std::move(test)}, then);
 }
 
 Rule socket_rule();
+Rule socket_option_rule();
 Rule chmod_rule(unsigned mode_argument);
 Rule mknod_rule(unsigned mode_argument);
 Rule open_rule(unsigned flags_argument);  // the mode is the argument behind them
 Rule ioctl_rule();
+Rule fcntl_rule();
+Rule attribute_rule();  // setxattr and its kin
+Rule mmap_rule();
+Rule memfd_rule();
+Rule shmget_rule();
 Rule limit_rule();      // prlimit64
 Rule own_limit_rule();  // … without others to look at
 Rule scheduler_rule();
