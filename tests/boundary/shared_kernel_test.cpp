@@ -47,7 +47,7 @@ TEST(SharedKernel, T55_NoHugePagesOfTheHost) {
 
 // The memory for translated filters is the host's, and its bound is one for all.
 TEST(SharedKernel, T55_NoSocketHasAFilter) {
-  for (const char* option : {"26", "50", "51", "52"})  // SO_ATTACH_… FILTER, BPF, and two of groups
+  for (const char* option : {"26", "50", "51", "52"})  // SO_ATTACH_FILTER, _BPF, _REUSEPORT_…
     EXPECT_TRUE(refused_with(in_cell({"socket-filter", option}), {EPERM})) << option;
   EXPECT_TRUE(worked(on_host({"socket-filter", "26"})));
   EXPECT_TRUE(worked(on_host({"socket-filter", "51"})));
