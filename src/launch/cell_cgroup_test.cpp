@@ -76,6 +76,8 @@ TEST_F(V1Cell, ALimitFileThatIsMissingIsAnErrorUnlessOptional) {
   if (!available()) return;
   plan_.files = {{"memory", "memory.no_such_file", "1"}};
   EXPECT_FALSE(CellCgroup::create(plan_, new_cgroup_name()).ok());
+  plan_.files = {{"memory", "memory.no_such_file", "1", true}};
+  EXPECT_TRUE(CellCgroup::create(plan_, new_cgroup_name()).ok());
   plan_.files = {{"io", "io.max", "1"}};
   EXPECT_FALSE(CellCgroup::create(plan_, new_cgroup_name()).ok());
 }

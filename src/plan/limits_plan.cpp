@@ -104,6 +104,9 @@ class LimitPlanner {
       cgroup_file("memory", "memory.limit_in_bytes", "memory.max", bytes);
       // Swap would be a way around the limit; hosts without swap accounting lack the file.
       cgroup_file("memory", "memory.memsw.limit_in_bytes", nullptr, bytes, true);
+      // What waits in sockets, UDP's included, is counted apart there, and without a limit not at
+      // all; v2 counts it with the rest.
+      cgroup_file("memory", "memory.kmem.tcp.limit_in_bytes", nullptr, bytes, true);
       cgroup_file("memory", nullptr, "memory.swap.max", "0", true);
       cgroup_file("memory", nullptr, "memory.oom.group", "1", true);
       held_by("memory", cgroup_name());

@@ -69,6 +69,12 @@ std::string cgroup_value(const Plan& plan, const std::string& file) {
   return "none";
 }
 
+bool is_optional(const Plan& plan, const std::string& file) {
+  for (const CgroupFile& one : plan.cgroup.files)
+    if (one.file == file) return one.optional;
+  return false;
+}
+
 std::optional<uint64_t> rlimit_value(const Plan& plan, int resource) {
   for (const ResourceLimit& one : plan.rlimits)
     if (one.resource == resource) return one.value;
@@ -207,8 +213,12 @@ TEST(Plan, LimitsByCgroupV1WithItsOwnFiles) {
   policy.limits.cpu_millis = 1500;
   Plan plan = plan_for(policy, facts);
   EXPECT_EQ(cgroup_value(plan, "memory.limit_in_bytes"), "268435456");
+  EXPECT_EQ(cgroup_value(plan, "memory.kmem.tcp.limit_in_bytes"), "268435456");
   EXPECT_EQ(cgroup_value(plan, "cpu.cfs_quota_us"), "150000");
   EXPECT_EQ(cgroup_value(plan, "memory.max"), "none");
+  for (const char* lacking : {"memory.memsw.limit_in_bytes", "memory.kmem.tcp.limit_in_bytes"})
+    EXPECT_TRUE(is_optional(plan, lacking)) << lacking;
+  EXPECT_FALSE(is_optional(plan, "memory.limit_in_bytes"));
 }
 
 TEST(Plan, TakesNoControllerForAllCores) {

@@ -94,7 +94,7 @@ struct ResourceLimit {
 
 struct CgroupFile {
   std::string controller, file, value;  // {"memory", "memory.limit_in_bytes", "268435456"}
-  bool optional = false;                // memsw without swap accounting: absent is fine
+  bool optional = false;                // memsw, kmem.tcp: not in every kernel
 };
 struct CgroupPlan {
   CgroupFacts::Version version = CgroupFacts::Version::kNone;

@@ -4,55 +4,18 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <netinet/in.h>
-#include <seccomp.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <optional>
-
-#include "seccomp/evaluator.h"
-#include "seccomp/filters.h"
-#include "seccomp/generate/oracle.h"
+#include "seccomp/claims_fixture.h"
 
 namespace caisson {
 namespace {
 
-constexpr uint64_t kUnread = 0xdeadbeef00000000;  // upper bits that the kernel drops
-
-class SeccompClaims : public testing::TestWithParam<Arch> {
- protected:
-  // A call that this architecture lacks (open, fork … on arm64) answers nullopt.
-  std::optional<Verdict> ask(FilterName name, const char* call, Arguments arguments = {}) {
-    uint32_t token = GetParam() == Arch::kX86_64 ? SCMP_ARCH_X86_64 : SCMP_ARCH_AARCH64;
-    int number = seccomp_syscall_resolve_name_arch(token, call);
-    EXPECT_NE(number, __NR_SCMP_ERROR) << call;
-    if (number < 0) return {};
-    auto program =
-        GetParam() == Arch::kX86_64 ? x86_64_filter(name, false) : arm64_filter(name, false);
-    return evaluate(program, call_data(GetParam(), static_cast<uint32_t>(number), arguments));
-  }
-
-  void expect(FilterName name, Verdict verdict, const char* call, Arguments arguments = {}) {
-    auto answer = ask(name, call, arguments);
-    if (!answer) return;
-    EXPECT_EQ(*answer, verdict) << call << " (" << std::hex << arguments[0] << ", " << arguments[1]
-                                << ", " << arguments[2] << ") filter " << static_cast<int>(name);
-  }
-  void standard(Verdict verdict, const char* call, Arguments arguments = {}) {
-    expect(FilterName::kStandard, verdict, call, arguments);
-  }
-  void both_for_programs(Verdict verdict, const char* call, Arguments arguments = {}) {
-    standard(verdict, call, arguments);
-    expect(FilterName::kNoSockets, verdict, call, arguments);
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(On, SeccompClaims, testing::ValuesIn(kArchs), [](const auto& info) {
-  return info.param == Arch::kX86_64 ? "x86_64" : "arm64";
-});
+INSTANTIATE_TEST_SUITE_P(On, SeccompClaims, testing::ValuesIn(kArchs), arch_label);
 
 // T31
 TEST_P(SeccompClaims, NoNewNamespaceOfAnyKind) {
@@ -160,18 +123,6 @@ TEST_P(SeccompClaims, NoTerminalInjectionWhateverTheUpperBits) {
   }
   for (uint64_t command : {TCGETS, TIOCGWINSZ, TIOCSCTTY, TIOCSPGRP, FIONREAD, FIONBIO})
     standard(kAllow, "ioctl", {0, command});
-}
-
-// A snapshot makes a name, and shows what is hidden, by a call that has no path.
-TEST_P(SeccompClaims, NoSubvolumesAndNoSnapshots) {
-  for (uint64_t command : {0x50009401ull, 0x5000940eull, 0x5000940full, 0x50009417ull,
-                           0x50009418ull, 0x5000943full, 0x4020bc10ull, 0x40186f04ull})
-    for (FilterName name : {FilterName::kStandard, FilterName::kNested, FilterName::kNoSockets}) {
-      expect(name, fail(EPERM), "ioctl", {0, command});
-      expect(name, fail(EPERM), "ioctl", {0, command | kUnread});
-    }
-  standard(kAllow, "ioctl", {0, 0x40049409});  // FICLONE
-  standard(kAllow, "ioctl", {0, 0x4020940d});  // FICLONERANGE
 }
 
 // T40

@@ -1,4 +1,4 @@
-// The seccomp filters: one array of instructions each, compiled from generate/groups.cpp while
+// The seccomp filters: one array of instructions each, compiled from generate/*groups.cpp while
 // building, so that starting a cell computes nothing.
 #pragma once
 

@@ -128,7 +128,11 @@ TEST(SeccompFilters, NotifyChangesExecAndNothingElse) {
 TEST(SeccompFilters, AreSmallAndSearchFast) {
   for_every_filter([](Arch arch, FilterName name, bool notify_exec) {
     auto program = built_in(arch, name, notify_exec);
-    EXPECT_LT(program.size(), 400u);
+    // Each instruction costs a start a third of a microsecond (seccomp(2) with 327 and with 398 of
+    // them: 101 and 123 µs at best). Those that ask are for views of the host, which cost more.
+    bool asks = name == FilterName::kNames || name == FilterName::kNamesAndRemovals ||
+                name == FilterName::kNamesAndReads;
+    EXPECT_LT(program.size(), asks ? 450u : 400u);
     unsigned most = 0;
     for (uint32_t number = 0; number <= 600; ++number) {
       Evaluation one = evaluate_fully(program, call_data(arch, number));
@@ -139,19 +143,22 @@ TEST(SeccompFilters, AreSmallAndSearchFast) {
   });
 }
 
-// Linux ≥ 5.11 answers such a call from a bitmap, without running the filter. (openat is not among
-// them: the mode of a new file must be looked at.)
+// Linux ≥ 5.11 answers such a call from a bitmap, without running the filter. Not among them are
+// openat (the mode of a new file must be looked at), mmap (huge pages) and fcntl (leases): 35 ns
+// each, of 280 for F_GETFD and some 4000 for a page that is mapped and given back.
+constexpr const char* kHotCalls[] = {
+    "read",       "write",          "close",        "pread64",     "newfstatat",
+    "fstat",      "lseek",          "munmap",       "mprotect",    "madvise",
+    "brk",        "futex",          "epoll_pwait",  "ppoll",       "recvfrom",
+    "sendto",     "recvmsg",        "sendmsg",      "getpid",      "clock_gettime",
+    "getdents64", "rt_sigprocmask", "rt_sigaction", "sched_yield", "readlinkat",
+    "wait4"};
+
 TEST(SeccompFilters, HotCallsAreDecidedByTheirNumberAlone) {
   for (Arch arch : kArchs) {
     uint32_t token = arch == Arch::kX86_64 ? SCMP_ARCH_X86_64 : SCMP_ARCH_AARCH64;
     for (FilterName name : {FilterName::kStandard, FilterName::kNested, FilterName::kNoSockets}) {
-      for (const char* hot : {"read",       "write",          "close",        "pread64",
-                              "newfstatat", "fstat",          "lseek",        "mmap",
-                              "munmap",     "mprotect",       "madvise",      "brk",
-                              "futex",      "epoll_pwait",    "ppoll",        "recvfrom",
-                              "sendto",     "recvmsg",        "sendmsg",      "clock_gettime",
-                              "getpid",     "rt_sigprocmask", "rt_sigaction", "sched_yield",
-                              "fcntl",      "getdents64",     "readlinkat",   "wait4"}) {
+      for (const char* hot : kHotCalls) {
         int number = seccomp_syscall_resolve_name_arch(token, hot);
         Evaluation one = evaluate_fully(built_in(arch, name, false), call_data(arch, number));
         EXPECT_EQ(one.verdict, kAllow) << hot;

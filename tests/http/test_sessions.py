@@ -1,6 +1,9 @@
 """Sessions over /v1: each route, two at once, streams in order."""
+import errno
+import fcntl
 import json
 import os
+import signal
 import threading
 import time
 
@@ -333,18 +336,24 @@ class Files(ServerTest):
         self.assert_refused(self.ask("GET", path + "/out.txt"), 404)
 
     def test_a_lease_holds_nobody(self):
-        """A file that code holds a lease on can't be opened until it lets go: that is told at once,
-        and the server, which has one loop for all, waits for nobody."""
+        """A file that somebody holds a lease on can't be opened until they let go: that is told at once,
+        and the server, which has one loop for all, waits for nobody. Code of a session gets none."""
         name, other = self.new(), self.new()
         path = f"/v1/sessions/{name}/files/leased"
-        self.exec(name, "import fcntl, os, signal\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n"
-                        "fd = os.open('/workspace/leased', os.O_RDWR | os.O_CREAT, 0o600)\n"
-                        "os.write(fd, b'mine')")
+        self.exec(name, "import fcntl\nwith open('/workspace/leased', 'w') as file: file.write('mine')")
         self.assertEqual(self.ok("GET", path).body, b"mine")
-        self.exec(name, "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)")
-        self.assert_refused(self.ask("GET", path), 409)
-        self.assertEqual(self.exec(other, "1 + 1")["value"]["text/plain"], "2")
-        self.exec(name, "fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)")
+        tried = self.exec(name, "try: fcntl.fcntl(open('/workspace/leased'), fcntl.F_SETLEASE, 0)\n"
+                                "except OSError as e: print(e.errno)")
+        self.assertEqual(tried["output"], f"{errno.EINVAL}\n")
+        workspace = self.ok("GET", f"/v1/sessions/{name}").json["workspace"]
+        before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # how a holder is asked to let go
+        try:
+            with open(os.path.join(workspace, "leased"), "r+b") as held:
+                fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+                self.assert_refused(self.ask("GET", path), 409)
+                self.assertEqual(self.exec(other, "1 + 1")["value"]["text/plain"], "2")
+        finally:
+            signal.signal(signal.SIGIO, before)
         self.assertEqual(self.ok("GET", path).body, b"mine")
 
     def test_no_way_out_of_the_workspace(self):

@@ -19,7 +19,7 @@ struct Probe {
 // Each file gives one table, ended by an empty entry.
 extern const struct Probe compat_probes[], exec_probes[], fd_probes[], file_probes[], fill_probes[],
     ids_probes[], ipc_probes[], kernel_probes[], net_probes[], ns_probes[], peer_probes[],
-    resource_probes[], signal_probes[], tty_probes[];
+    resource_probes[], shared_probes[], signal_probes[], tty_probes[];
 
 // Appends to the "detail" of the answer; what does not fit is cut.
 void detail(const char* format, ...) __attribute__((format(printf, 1, 2)));

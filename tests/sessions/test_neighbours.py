@@ -1,6 +1,9 @@
 """One session against the host that serves all of them: what it does is its own loss, and the others
 go on. Each test has a second session, whose calls must be answered while the attack lasts."""
+import errno
+import fcntl
 import os
+import signal
 import time
 
 from harness import Refused, SessionTest
@@ -213,17 +216,25 @@ shaped = 1"""))
         self.assertEqual(self.ok(s.exec("print(double(4))"))["output"], "8\n")
 
     def test_a_lease_on_a_file_holds_nobody(self):
-        """open(2) waits for who holds one: for 45 seconds, and then for the next file."""
-        self.ok(self.bad.exec(
-            "import signal\nsignal.signal(signal.SIGIO, signal.SIG_IGN)\n"
-            "fd = os.open('/workspace/leased', os.O_RDWR | os.O_CREAT, 0o600); os.write(fd, b'x')"))
+        """open(2) waits for who holds one: for 45 seconds, and then for the next file. A session gets
+        none (the filter); another program of the host may hold one."""
+        self.ok(self.bad.exec("with open('/workspace/leased', 'w') as file: print('x', file=file)"))
         path = os.path.join(self.bad.info["workspace"], "leased")
         self.ok(self.bad.ask("load", path=path, name="before"))  # without one it can be had
-        self.ok(self.bad.exec("fcntl.fcntl(fd, 1024, 1)"))  # F_SETLEASE, F_WRLCK
-        number = self.host.send("load", self.bad.name, path=path, name="x")
-        with self.assertRaisesRegex(Refused, "in use"):
-            self.host.wait(number, SOON)
-        self.assert_others_go_on()
+        tried = self.ok(self.bad.exec(
+            "try: fcntl.fcntl(open('/workspace/leased'), 1024, 0)  # F_SETLEASE, F_RDLCK\n"
+            "except OSError as e: print(e.errno)"))
+        self.assertEqual(tried["output"], f"{errno.EINVAL}\n")
+        before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # how a holder is asked to let go
+        try:
+            with open(path, "rb") as held:
+                fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+                number = self.host.send("load", self.bad.name, path=path, name="x")
+                with self.assertRaisesRegex(Refused, "in use"):
+                    self.host.wait(number, SOON)
+                self.assert_others_go_on()
+        finally:
+            signal.signal(signal.SIGIO, before)
 
     def test_a_snapshot_that_is_a_hole_is_refused(self):
         """Half a GiB that costs the session nothing would be read, hashed and written."""

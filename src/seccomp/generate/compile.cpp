@@ -33,26 +33,50 @@ size_t offset_of(const ArgumentTest& test) {
          (test.half == Half::kHigh ? sizeof(uint32_t) : 0);
 }
 
-// Falls through to what follows when the test holds; else goes on `beyond` instructions later.
-Code test_argument(const ArgumentTest& test, size_t beyond) {
+// Where `code` gives that answer already, near enough for a conditional jump; its size: nowhere.
+size_t place_of(const sock_filter& answer, const Code& code) {
+  for (size_t i = 0; i < code.size() && i <= kFarthestJump; ++i)
+    if (code[i].code == (BPF_RET | BPF_K) && code[i].k == answer.k) return i;
+  return code.size();
+}
+
+// Goes on `hit` instructions later when the test holds, else `miss`.
+Code test_argument(const ArgumentTest& test, size_t hit, size_t miss) {
   Code code = {load(offset_of(test))};
-  if (test.values.empty()) return code + Code{jump(BPF_JSET, test.mask, 0, beyond)};
+  if (test.values.empty()) return code + Code{jump(BPF_JSET, test.mask, hit, miss)};
   if (test.mask != ~0u) code.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, test.mask));
   for (size_t left = test.values.size(); left > 0; --left) {
     uint32_t value = test.values[test.values.size() - left];
-    code.push_back(jump(BPF_JEQ, value, left - 1, left == 1 ? beyond : 0));
+    code.push_back(jump(BPF_JEQ, value, left - 1 + hit, left == 1 ? miss : 0));
   }
   return code;
+}
+
+// The last test leads to the answer, those before it to the next test; what does not hold goes on
+// with `rest`. An answer that `rest` has is not said again.
+Code decide_case(const Case& one, const Code& rest) {
+  Code body = give(one.then);
+  size_t hit = 0;
+  if (size_t place = place_of(body[0], rest); place < rest.size() && !one.tests.empty())
+    body.clear(), hit = place;
+  for (size_t i = one.tests.size(); i-- > 0; hit = 0)
+    body = test_argument(one.tests[i], hit, body.size()) + body;
+  return body + rest;
+}
+
+// Whether the word that `after` begins with is still in the accumulator when `before` has not held.
+bool leaves_word(const Case& before, const Case& after) {
+  if (before.tests.size() != 1 || after.tests.empty()) return false;
+  const ArgumentTest& test = before.tests[0];
+  bool is_whole = test.values.empty() || test.mask == ~0u;
+  return is_whole && offset_of(test) == offset_of(after.tests[0]);
 }
 
 Code decide_by_arguments(const Rule& rule) {
   Code code = give(rule.otherwise);
   for (size_t i = rule.cases.size(); i-- > 0;) {
-    const Case& one = rule.cases[i];
-    Code body = give(one.then);
-    for (size_t j = one.tests.size(); j-- > 0;)
-      body = test_argument(one.tests[j], body.size()) + body;
-    code = body + code;
+    code = decide_case(rule.cases[i], code);
+    if (i > 0 && leaves_word(rule.cases[i - 1], rule.cases[i])) code.erase(code.begin());
   }
   return code;
 }
@@ -76,13 +100,6 @@ std::vector<Range> ranges_of(const Table& table) {
   }
   add(next, always(table.unlisted));
   return ranges;
-}
-
-// Where `code` gives that answer already, near enough for a conditional jump; its size: nowhere.
-size_t place_of(const sock_filter& answer, const Code& code) {
-  for (size_t i = 0; i < code.size() && i <= kFarthestJump; ++i)
-    if (code[i].code == (BPF_RET | BPF_K) && code[i].k == answer.k) return i;
-  return code.size();
 }
 
 bool is_answer(const Code& code) { return code.size() == 1 && code[0].code == (BPF_RET | BPF_K); }

@@ -36,7 +36,7 @@ std::string array_text(const std::string& name, const std::vector<sock_filter>& 
 
 Result<std::string> header_text(Arch arch, const char* arch_name) {
   std::string text = fmt::format(
-      "// Made by seccomp_generate from src/seccomp/generate/groups.cpp.\n#pragma once\n\n"
+      "// Made by seccomp_generate from src/seccomp/generate.\n#pragma once\n\n"
       "#include <linux/filter.h>\n\n#include <span>\n\nnamespace caisson::generated_{} {{\n",
       arch_name);
   std::string index;
