@@ -103,6 +103,38 @@ static bool is_c1_control(std::string_view sequence) {
          static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 
+static char32_t code_point(std::string_view sequence) {
+  auto byte = [&](size_t i) { return static_cast<unsigned char>(sequence[i]); };
+  if (sequence.size() == 1) return byte(0);
+  char32_t point = byte(0) & (0x7fu >> sequence.size());
+  for (size_t i = 1; i < sequence.size(); ++i) point = point << 6 | (byte(i) & 0x3f);
+  return point;
+}
+
+// What a person does not see, and what turns the order of what he sees: "txt.exe" can read as
+// "exe.txt" (CVE-2021-42574), a name can hold more than it shows, and a separator can end the line.
+static bool is_invisible(std::string_view sequence) {
+  if (sequence.size() < 2) return false;
+  struct Range {
+    char32_t first, last;
+  };
+  constexpr Range kRanges[] = {
+      {0x00ad, 0x00ad},    // soft hyphen
+      {0x061c, 0x061c},    // Arabic letter mark
+      {0x180e, 0x180e},    // Mongolian vowel separator
+      {0x200b, 0x200b},    // zero-width space; its joiners U+200C and U+200D belong to scripts
+      {0x200e, 0x200f},    // left-to-right and right-to-left marks
+      {0x2028, 0x202e},    // separators of lines and paragraphs, embeddings and overrides
+      {0x2060, 0x206f},    // word joiner, invisible operators, isolates, deprecated controls
+      {0xfeff, 0xfeff},    // byte order mark
+      {0xfff9, 0xfffb},    // interlinear annotation
+      {0xe0000, 0xe007f},  // tags
+  };
+  char32_t point = code_point(sequence);
+  return std::ranges::any_of(
+      kRanges, [&](const Range& one) { return point >= one.first && point <= one.last; });
+}
+
 static void append_escaped(std::string& out, std::string_view bytes) {
   for (unsigned char c : bytes) {
     out += "\\x";
@@ -117,7 +149,7 @@ std::string printable(std::string_view text) {
     size_t length = utf8_sequence(text);
     std::string_view one = text.substr(0, length ? length : 1);
     bool control = static_cast<unsigned char>(one[0]) < 0x20 || one[0] == 0x7f;
-    if (length == 0 || control || is_c1_control(one))
+    if (length == 0 || control || is_c1_control(one) || is_invisible(one))
       append_escaped(out, one);
     else
       out += one;

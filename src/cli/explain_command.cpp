@@ -78,6 +78,8 @@ void add_mounts(std::string& text, const Policy& policy) {
     text += fmt::format("  {} {} at {}  ({})\n", mount.access == Access::kReadWrite ? "rw" : "ro",
                         mount.source, mount.target, mount.origin);
   if (policy.mounts.empty()) text += "  nothing\n";
+  for (const Cover& cover : policy.covers)
+    text += fmt::format("  -- an empty folder at {}  ({})\n", cover.path, cover.origin);
 }
 
 void add_network(std::string& text, const Policy& policy) {

@@ -12,9 +12,12 @@
 #include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
 #include "host/probe.h"
+#include "policy/places.h"
 #include "policy/resolve.h"
 #include "policy/schema.h"
 #include "policy/units.h"
+#include "run/audit.h"
+#include "run/audit_files.h"
 
 namespace caisson {
 
@@ -191,6 +194,17 @@ Result<ExecFlags> read_flags(std::span<const std::string> args, Settings& settin
   return std::move(reading.flags);
 }
 
+void keep_record_out(const Caller& caller, Look look, Settings& settings) {
+  std::string path = audit_path(caller.env("XDG_STATE_HOME"), caller.home);
+  if (!path.starts_with('/')) return;  // nor can it be opened
+  settings.record_folder = parent_of(path);
+  // In the host's view only what is there can be hidden; elsewhere it is made with the record. What
+  // can't be made holds no record, and nothing runs without one.
+  const FileRules& rules = settings.file_rules;
+  if (rules.host_view && !rules.unlimited && look == Look::kAndMake)
+    (void)open_own_folder(settings.record_folder);
+}
+
 static Result<Job> read_job(std::span<const std::string> args, const ProcessStart& start,
                             Look look) {
   Job job;
@@ -221,6 +235,7 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
   if (job.command.argv.empty() || job.command.argv[0].empty())
     return Error::plain("no command given", "caisson exec [options] [--] command…");
   bool may_make = look == Look::kAndMake && !job.flags.dry_run;
+  keep_record_out(job.caller, may_make ? Look::kAndMake : Look::kOnly, settings);
   job.policy = may_make ? TRY(resolve(settings, job.caller, job.command, RealHostFiles()))
                         : TRY(resolve(settings, job.caller, job.command, PretendingHostFiles()));
   TRY(check_known_mounts(job.flags.mounts, job.policy));

@@ -49,6 +49,8 @@ Result<ExecFlags> read_flags(std::span<const std::string> args, Settings&, Comma
 Result<std::string> read_policy_file(const std::string& path);
 // kOnly: nothing on the host is changed, not even a folder made that exec would make.
 enum class Look { kAndMake, kOnly };
+// No cell sees the record of what ran.
+void keep_record_out(const Caller&, Look, Settings&);
 Result<Job> make_job(std::span<const std::string> args, const ProcessStart&, Look);
 
 // The page of `caisson exec --help`, from the table of settings.

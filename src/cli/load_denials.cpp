@@ -41,6 +41,7 @@ void add_load_denials(const Settings& settings, const Caller& caller, LoadDenial
   for (const MaskSpec& mask : details.masks)
     if (mask.source == SecretSource::kFile) keep(mask.from);
   if (details.end_tls) keep(details.end_tls->key_path);
+  keep(settings.record_folder);
   auto add = [&](const std::vector<FilePattern>& list, bool allow) {
     for (const FilePattern& one : list) to.patterns.push_back({one.text, one.literal, allow});
   };

@@ -1,5 +1,7 @@
 #include "cli/serve_launch.h"
 
+#include <fmt/format.h>
+
 #include "base/text.h"
 #include "cli/load_denials.h"
 #include "cli/output.h"
@@ -7,6 +9,9 @@
 #include "cli/session_policy.h"
 #include "cli/session_roots.h"
 #include "cli/srt_small_root.h"
+#include "host/probe.h"
+#include "policy/places.h"
+#include "run/audit.h"
 #include "run/audit_files.h"
 #include "web/files.h"
 #include "web/sessions.h"
@@ -52,6 +57,20 @@ Result<session::SessionOffer> make_offer(const ServeOptions& options, const Call
   return offer;
 }
 
+// Cells have an empty folder in the record's place; clients are given the files of a workspace by
+// the host, which has not.
+Result<void> keep_record_from_clients(const session::SessionOffer& offer, const Caller& caller) {
+  RealHostFiles files;
+  std::string record(parent_of(audit_path(caller.env("XDG_STATE_HOME"), caller.home)));
+  record = files.canonical(record).value_or(record);
+  for (const std::string& one : offer.workspaces)
+    if (is_within(record, files.canonical(one).value_or(one)))
+      return Error::plain(fmt::format("--workspace {}: caisson's record of what ran lies in it",
+                                      printable(one)),
+                          "name a folder below it, or set XDG_STATE_HOME to another place");
+  return {};
+}
+
 }  // namespace
 
 Result<ServeLaunch> start_launchers(const ServeOptions& options, const Caller& caller,
@@ -60,6 +79,7 @@ Result<ServeLaunch> start_launchers(const ServeOptions& options, const Caller& c
   std::vector<std::string> environment = exec_environment(caller);
   LoadDenials load;
   launch.offer = TRY(make_offer(options, caller, environment, load));
+  TRY(keep_record_from_clients(launch.offer, caller));
   launch.state = TRY(claim_state_of(launch.offer, top, socket));
   const std::string& state = launch.state.folder;
   launch.api_host = {.state_folder = state,

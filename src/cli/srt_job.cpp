@@ -16,8 +16,6 @@
 #include "policy/places.h"
 #include "policy/resolve.h"
 #include "policy/units.h"
-#include "run/audit.h"
-#include "run/audit_files.h"
 #include "srt/mapping.h"
 
 namespace caisson {
@@ -72,28 +70,6 @@ Result<void> choose_command(const SrtOptions& options, const HostFiles& files, S
   return {};
 }
 
-// The record of what ran lies outside every cell, whatever is writable.
-void keep_record_out(const Caller& caller, Settings& settings) {
-  std::string path = audit_path(caller.env("XDG_STATE_HOME"), caller.home);
-  size_t slash = path.rfind('/');
-  if (slash == std::string::npos || slash == 0 || settings.file_rules.unlimited) return;
-  if (is_within(path, "/dev")) return;  // the cell has one of its own
-  // Made before anybody looks: what is not there can't be covered.
-  (void)open_own_folder(path.substr(0, slash));
-  FilePattern record{.text = path.substr(0, slash),
-                     .literal = true,
-                     .origin = "caisson's record",
-                     .reason = "it tells what ran"};
-  settings.file_rules.deny_write.push_back(record);
-  // In an allow-list it is not seen unless a mount shows it, and then reads are asked for.
-  bool shown = settings.file_rules.host_view ||
-               std::ranges::any_of(settings.mounts, [&](const MountRequest& one) {
-                 return is_within(record.text, one.source);
-               });
-  record.untold = true;
-  if (shown) settings.file_rules.deny_read.push_back(record);
-}
-
 // A terminal of its own only where all three are one: else stdout and stderr would run together.
 bool has_terminal() {
   return ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO) && ::isatty(STDERR_FILENO);
@@ -119,7 +95,7 @@ void keep_settings(const SrtJob& job, Settings& settings) {
 
 Result<srt::Mapped> mapped_settings(const SrtJob& from, const HostFiles& files) {
   srt::Mapped mapped = TRY(srt::map_settings({from.settings, from.job.caller, files}));
-  keep_record_out(from.job.caller, mapped.settings);
+  keep_record_out(from.job.caller, Look::kAndMake, mapped.settings);
   keep_settings(from, mapped.settings);
   if (has_terminal()) mapped.settings.tty.set(true, "the caller's terminal");
   return mapped;

@@ -141,12 +141,23 @@ static bool try_next_folder(long error) {
   return error == -ENOENT || error == -ENOTDIR || error == -EACCES || error == -ESTALE;
 }
 
+// Execute permission on a folder is leave to walk through it: execve(2) wants a regular file.
+static bool is_executable(const char* path) {
+  if (sys_call(SYS_faccessat, long{AT_FDCWD}, path, 1L /* X_OK */) < 0) return false;
+  struct stat found;
+  long result = sys_call(SYS_newfstatat, long{AT_FDCWD}, path, &found, 0L);
+  return result >= 0 && S_ISREG(found.st_mode);
+}
+
 // Under --no-exec exactly one execve is let through, so the one that will do is found beforehand.
 static long exec_once(const ChildProgram& program) {
-  for (const char* const* path = program.candidates; *path; ++path)
-    if (sys_call(SYS_faccessat, long{AT_FDCWD}, *path, 1L /* X_OK */) == 0)
+  long found_but = -ENOENT;
+  for (const char* const* path = program.candidates; *path; ++path) {
+    if (is_executable(*path))
       return sys_call(SYS_execve, *path, program.argv, program.environment);
-  return -ENOENT;
+    if (sys_call(SYS_faccessat, long{AT_FDCWD}, *path, 0L /* F_OK */) == 0) found_but = -EACCES;
+  }
+  return found_but;
 }
 
 static long exec_program(const ChildProgram& program) {

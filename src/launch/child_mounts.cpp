@@ -92,7 +92,7 @@ static long check_identity(long mount_fd, const Step& step) {
 
 // Below a user's mount the path is made of names that nobody has vouched for: no links are
 // followed.
-static long attach_below_user_mount(ChildState& state, long mount_fd, const char* path) {
+static long attach_below_user_mount(const ChildState& state, long mount_fd, const char* path) {
   OpenHow how{O_PATH | O_CLOEXEC, 0, kResolveBeneath | kResolveNoSymlinks | kResolveNoMagicLinks};
   long target = sys_call(kOpenat2, long{state.root_fd}, path, &how, long{sizeof how});
   if (target < 0) {
@@ -207,6 +207,13 @@ static long mask_folder(const ChildState& state, const Step& step, SpareMask& sp
   if (result == -ENOENT) return 0;
   drop(spare);
   return result;
+}
+
+// The same over a folder in a user's mount. What is not there, or is a link by now, ends the cell:
+// without the cover it would be seen.
+static long cover_folder(const ChildState& state, const Step& step) {
+  long made = make_folder_mask(state);
+  return made < 0 ? made : attach_below_user_mount(state, made, step.path);
 }
 
 // /dev/null over a file of it. Both names are the cell's own, and nobody else's code runs here yet:
@@ -335,6 +342,8 @@ long run_mount_step(ChildState& state, const Step& step) {
       return put_mask(state, step, state.spare_mask);
     case StepKind::kCover:
       return cover(state, step);
+    case StepKind::kCoverFolder:
+      return cover_folder(state, step);
     case StepKind::kPlaceOwn:
       return place_own(state, step);
     case StepKind::kCoverInView:

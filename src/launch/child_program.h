@@ -28,6 +28,7 @@ enum class StepKind : uint8_t {
   kDevpts,        // a fresh devpts at path
   kMask,          // path, covered by nothingness; a: it is a directory
   kCover,         // path, covered by the root's own file `other`
+  kCoverFolder,   // path below a user's mount, covered by an empty folder
   kPlaceOwn,      // path ← `other` of the root's own, with what is mounted in it; attributes a
   kCoverInView,   // path of the view, covered by the root's own file `other`
   kSealRoot,      // the root becomes read-only

@@ -208,6 +208,7 @@ class Compiler {
   void mount(const CoverInView& one) {
     init(StepKind::kCoverInView, below_root(one.path)).other = below_root(one.with);
   }
+  void mount(const CoverFolder& one) { init(StepKind::kCoverFolder, below_root(one.path)); }
   void mount(const BindOwn& one) { init(StepKind::kBindOwn, below_root(one.path)); }
   void mount(const PinDirectory& one) { init(StepKind::kPin, below_root(one.path)); }
   void mount(const MountProc& one) {
@@ -404,6 +405,8 @@ static std::string describe(const Step& step) {
       return fmt::format("mask /{}", step.path);
     case StepKind::kCover:
       return fmt::format("cover /{}", step.path);
+    case StepKind::kCoverFolder:
+      return fmt::format("cover the folder /{}", step.path);
     case StepKind::kPlaceOwn:
       return fmt::format("put something of the cell's own at /{}", step.path);
     case StepKind::kCoverInView:

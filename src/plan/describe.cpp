@@ -50,6 +50,9 @@ struct RootStepText {
   std::string operator()(const CoverFile& s) const {
     return fmt::format("cover     {} with {} (ro)", s.path, s.with);
   }
+  std::string operator()(const CoverFolder& s) const {
+    return fmt::format("cover     {} with an empty folder (ro)", s.path);
+  }
   std::string operator()(const PlaceOwn& s) const {
     return fmt::format("own       {} ({})", s.target, flags_text(s.flags));
   }

@@ -107,6 +107,34 @@ TEST(Plan, TheNetworkGrantLeavesOutTheNetworkNamespaceAndNothingElse) {
   EXPECT_EQ(plan_for(policy, plain_host()).namespaces, with & ~uint64_t{CLONE_NEWNET});
 }
 
+TEST(Plan, ACoverComesLastAndTheFoldersAboveItAreHeld) {
+  Policy policy = plain_policy();
+  policy.mounts = {{.source = "/home/ada", .target = "/workspace", .access = Access::kReadWrite}};
+  policy.covers = {{"/workspace/.local/state/caisson", "the record"}};
+  std::vector<std::string> words;
+  for (const RootStep& step : plan_for(policy, plain_host()).root) words.push_back(describe(step));
+  ASSERT_GE(words.size(), 4u);
+  EXPECT_EQ(std::vector(words.end() - 4, words.end()),
+            (std::vector<std::string>{
+                "mount     /home/ada at /workspace (rw,nosuid,nodev)", "hold      /workspace/.local",
+                "hold      /workspace/.local/state",
+                "cover     /workspace/.local/state/caisson with an empty folder (ro)"}));
+  policy.mounts[0].access = Access::kReadOnly;
+  words.clear();
+  for (const RootStep& step : plan_for(policy, plain_host()).root) words.push_back(describe(step));
+  EXPECT_EQ(std::ranges::count_if(words, [](auto& one) { return one.starts_with("hold"); }), 0);
+}
+
+TEST(Plan, TheLandlockTierCantHideAPartOfAMount) {
+  Policy policy = plain_policy();
+  policy.tier = Tier::kLandlock;
+  policy.best_effort = {"memory", "pids"};
+  policy.mounts = {{.source = "/s", .target = "/s"}};
+  EXPECT_EQ(error_of(policy, plain_host()), "");
+  policy.covers = {{"/s/caisson", "the record"}};
+  EXPECT_NE(error_of(policy, plain_host()).find("can't hide /s/caisson"), std::string::npos);
+}
+
 TEST(Plan, TheLandlockTierIsRefusedWhereChildrenAreNotListed) {
   Policy policy = plain_policy();
   policy.tier = Tier::kLandlock;

@@ -73,6 +73,9 @@ struct MaskPath {
   std::string path;
   bool is_directory = false;
 };  // an empty thing over it, if it is there
+struct CoverFolder {
+  std::string path;
+};  // an empty folder over one in a user's mount; an error if it is not there
 // The host view only. The root being built is then a stash, and the view stands at kViewFolder in
 // it.
 struct PlaceOwn {
@@ -84,7 +87,8 @@ struct CoverInView {
 };
 inline constexpr const char* kViewFolder = "/view";
 using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory,
-                              MountProc, MountDevpts, MaskPath, CoverFile, PlaceOwn, CoverInView>;
+                              MountProc, MountDevpts, MaskPath, CoverFile, CoverFolder, PlaceOwn,
+                              CoverInView>;
 
 struct ResourceLimit {
   int resource;  // RLIMIT_…

@@ -62,6 +62,7 @@ class RootBuilder {
     private_space();
     user_links();
     user_mounts();
+    covers();
     return std::move(steps_);
   }
 
@@ -220,6 +221,17 @@ class RootBuilder {
                    .device = mount.device,
                    .inode = mount.inode,
                    .below_user_mount = nested && control_enabled("mount-links")});
+    }
+  }
+  // After the mounts that show what is covered. A writable folder above one could be renamed as the
+  // folder above a mount could.
+  void covers() {
+    if (policy_.covers.empty() || !control_enabled("record-cover")) return;
+    directory("/run");  // a view of it is the empty folder
+    for (const Cover& cover : policy_.covers) {
+      const Mount* outer = outer_mount(cover.path);
+      if (outer && outer->access == Access::kReadWrite) pin_between(outer->target, cover.path);
+      add(CoverFolder{cover.path});
     }
   }
   // The innermost mount of the policy that `target` lies in.

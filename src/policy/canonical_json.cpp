@@ -84,6 +84,9 @@ void put_mounts(JsonText& out, const Policy& policy) {
     put_text(out, "path", link.path);
     put_text(out, "target", link.target);
   });
+  if (policy.covers.empty()) return;  // most digests are older than covers
+  put_objects(out, "covers", policy.covers,
+              [&](const Cover& cover) { put_text(out, "path", cover.path); });
 }
 
 void put_environment(JsonText& out, const Policy& policy) {

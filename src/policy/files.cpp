@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "policy/known_paths.h"
 #include "policy/places.h"
+#include "policy/record.h"
 #include "policy/units.h"
 
 namespace caisson {
@@ -288,6 +289,7 @@ Result<void> resolve_file_patterns(const Scene& scene, Policy& policy) {
 
 Result<void> resolve_files(const Scene& scene, Policy& policy) {
   policy.file_rules = scene.settings.file_rules;
+  hide_record(scene, policy.file_rules);
   for (const auto& [text, origin] : scene.settings.sockets) {
     if (!text.starts_with('/'))
       return Error::plain(fmt::format("{}: {} is not an absolute path", origin, in_quotes(text)));

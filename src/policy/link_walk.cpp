@@ -21,7 +21,9 @@ std::string take_name(std::string& rest) {
 
 void add_form(LinkWalk& walk, const std::string& path) {
   Result<std::string> clean = clean_path(path, "/");
-  if (clean && (walk.forms.empty() || walk.end() != *clean)) walk.forms.push_back(*clean);
+  if (!clean || (!walk.forms.empty() && walk.end() == *clean)) return;
+  walk.forms.push_back(*clean);
+  walk.behind.push_back(walk.links.size());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace caisson {
 
 struct LinkWalk {
   std::vector<std::string> forms;  // the path as given, then as it reads behind each link
+  std::vector<size_t> behind;      // of each form: so many links are followed by then
   std::vector<Link> links;         // each link that was followed, at its own place
   bool complete = false;           // false: too many links, or a path that is too long
 

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "policy/record.h"
 #include "policy/units.h"
 
 namespace caisson {
@@ -171,13 +172,15 @@ Result<void> check_nested(const Scene& scene, const Mount& outer, const Mount& i
   return {};
 }
 
-const char* why_left_out(const std::string& cwd, const Homes& homes) {
+const char* why_left_out(const std::string& cwd, const Scene& scene) {
+  const Homes& homes = scene.homes;
   if (homes.reaches(cwd)) return cwd == "/" ? "is /" : "is a home folder or above one";
   if (keeps_secrets(cwd, homes)) return "is where programs keep keys and tokens";
   for (std::string_view place : {"/proc", "/sys", "/dev", "/etc", "/run", "/boot"})
     if (is_within(cwd, place)) return "belongs to the system";
   for (std::string_view place : {"/tmp", "/var", "/var/tmp"})
     if (cwd == place) return "is shared by everyone";
+  if (is_of_record(scene, cwd)) return "is where caisson keeps its record";
   return nullptr;
 }
 
@@ -220,7 +223,7 @@ void add_current_folder(const Scene& scene, Policy& policy) {
   }
   // Visible already, or covered on purpose: a second mount would take a grant of writing back.
   if (mount_over(policy.mounts, cwd) || is_system_path(cwd)) return;
-  if (const char* why = why_left_out(cwd, scene.homes)) {
+  if (const char* why = why_left_out(cwd, scene)) {
     policy.notes.push_back(fmt::format("the current folder {} {}: left out; {}", printable(cwd),
                                        why,
                                        cwd == "/" ? "to see a folder: --mount DIR:DIR:ro"

@@ -31,8 +31,8 @@ const char* grant_name(GrantKind kind) {
 
 bool Policy::operator==(const Policy& other) const {
   auto fields = [](const Policy& p) {
-    return std::tie(p.tier, p.limits, p.best_effort, p.mounts, p.links, p.workdir, p.environment,
-                    p.network, p.grants, p.exec, p.terminal, p.hostname);
+    return std::tie(p.tier, p.limits, p.best_effort, p.mounts, p.links, p.covers, p.workdir,
+                    p.environment, p.network, p.grants, p.exec, p.terminal, p.hostname);
   };
   return fields(*this) == fields(other);
 }

@@ -40,6 +40,14 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
+// A folder of the host that a mount would show and no cell sees: an empty one, read-only, stands in
+// its place.
+struct Cover {
+  std::string path;  // absolute inside the cell, in a mount
+  std::string origin;
+  bool operator==(const Cover&) const = default;
+};
+
 struct Limits {
   std::optional<std::chrono::milliseconds> wall;  // absent: none, by an explicit "none" only
   uint64_t memory_bytes = 0;
@@ -71,6 +79,7 @@ struct Policy {
   std::vector<std::string> best_effort;  // fields that may be weaker than asked: "memory", "cpu", …
   std::vector<Mount> mounts;             // ordered by target, parents first
   std::vector<Link> links;               // ordered by path; made before the mounts
+  std::vector<Cover> covers;             // put on after the mounts
   std::string workdir;                   // inside the cell
   std::vector<std::pair<std::string, std::string>> environment;  // sorted by name
   NetworkPolicy network;

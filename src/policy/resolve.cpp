@@ -7,6 +7,7 @@
 #include "policy/files.h"
 #include "policy/mounts.h"
 #include "policy/network.h"
+#include "policy/record.h"
 #include "policy/schema.h"
 #include "policy/toolchains.h"
 
@@ -91,6 +92,7 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
   policy.links = toolchain.links;
   policy.notes.insert(policy.notes.end(), toolchain.notes.begin(), toolchain.notes.end());
   TRY(order_mounts(scene, policy));
+  TRY(cover_record(scene, policy));
   TRY(choose_workdir(scene, policy));
   TRY(build_environment(scene, toolchain, policy));
   if (!settings.file_rules.deny_write.empty()) TRY(resolve_file_patterns(scene, policy));

@@ -58,6 +58,7 @@ struct Settings {
   std::vector<EnvironmentRequest> env_set;  // later ones win
   std::vector<std::pair<std::string, Origin>> env_pass;
   std::vector<std::pair<std::string, Origin>> best_effort;
+  std::string record_folder;                                      // caisson's own; "": none
   FileRules file_rules;                                           // of the srt door
   NetworkDetails network_details;                                 // of the srt door
   std::vector<std::pair<std::string, std::string>> deny_reasons;  // a deny rule's text, and why

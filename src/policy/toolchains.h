@@ -31,6 +31,8 @@ struct Installation {
   std::string_view version_variable = {};
   // Set to the base when the caller has not set it: the cell's home is another one.
   std::string_view home_variable = {};
+  // Its Pythons are nobody's project: a file that a cell may have written can name one of them.
+  bool is_base = false;
 };
 
 std::span<const Installation> installations();

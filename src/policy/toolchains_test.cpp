@@ -1,52 +1,11 @@
 #include "policy/toolchains.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
-#include "policy/fake_host_files.h"
-#include "policy/resolve.h"
+#include "policy/toolchains_fixture.h"
 
 namespace caisson {
 namespace {
 
-using Names = std::vector<std::string>;
-
-struct World : FakeHost {
-  World& path(const std::string& folder) {
-    caller.environment["PATH"] = folder + ":" + caller.environment["PATH"];
-    return *this;
-  }
-  Policy resolved(const std::string& command) const {
-    Result<Policy> policy = resolve({}, caller, {{command}}, files);
-    EXPECT_TRUE(policy.ok()) << policy.error().what;
-    return policy.ok() ? *policy : Policy();
-  }
-};
-
-// The targets of what the toolchain added.
-Names exposed(const Policy& policy) {
-  Names out;
-  for (const Mount& mount : policy.mounts) {
-    if (!mount.origin.starts_with("toolchain: ")) continue;
-    EXPECT_EQ(mount.source, mount.target);
-    EXPECT_EQ(mount.access, Access::kReadOnly);
-    out.push_back(mount.target);
-  }
-  return out;
-}
-
-Names linked(const Policy& policy) {
-  Names out;
-  for (const Link& link : policy.links) out.push_back(link.path + " -> " + link.target);
-  return out;
-}
-
-std::string variable(const Policy& policy, const std::string& name) {
-  for (const auto& [key, value] : policy.environment)
-    if (key == name) return value;
-  return "(unset)";
-}
+using namespace toolchains_test;
 
 TEST(Toolchains, ACommandOfTheSystemNeedsNothing) {
   World world;

@@ -2,6 +2,7 @@
 // Only this folder writes the file. It lies outside every cell.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include <boost/json/object.hpp>
@@ -22,9 +23,13 @@ std::string audit_head_path(const std::string& path);
 // noticed.
 class AuditLog {
  public:
+  static constexpr std::chrono::milliseconds kPatience{10'000};
+
   // Makes the folder (0700) and the file (0600) when they are missing; refuses a file or folder
   // that is not the caller's own or that others can write.
-  static Result<AuditLog> open(const std::string& path);
+  static Result<AuditLog> open(const std::string& path) { return open(path, kPatience); }
+  // Another patience with who holds the lock.
+  static Result<AuditLog> open(const std::string& path, std::chrono::milliseconds patience);
 
   // Appends under a lock; many processes may append at once. What a writer killed in the middle
   // left behind is sealed and told by an event {"kind":"tail_mended"} in front; an end that is not
@@ -33,15 +38,20 @@ class AuditLog {
   Result<void> append(const boost::json::object& event);
 
  private:
-  AuditLog(UniqueFd folder, UniqueFd file, std::string path)
-      : folder_(std::move(folder)), file_(std::move(file)), path_(std::move(path)) {}
+  AuditLog(UniqueFd folder, UniqueFd file, std::string path, std::chrono::milliseconds patience)
+      : folder_(std::move(folder)),
+        file_(std::move(file)),
+        path_(std::move(path)),
+        patience_(patience) {}
   Result<void> lock();
+  Result<void> await_lock(std::chrono::steady_clock::time_point until) const;
   Result<bool> was_replaced() const;
   Result<void> write_lines(const std::string& lines, uint64_t old_size);
 
   UniqueFd folder_;
   UniqueFd file_;
   std::string path_;
+  std::chrono::milliseconds patience_;
 };
 
 }  // namespace caisson

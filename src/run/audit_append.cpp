@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/scope_exit.h"
 #include "run/audit.h"
 #include "run/audit_encode.h"
@@ -15,6 +18,7 @@ namespace caisson {
 
 namespace {
 
+constexpr std::chrono::microseconds kLongestStep{3'200};
 constexpr size_t kLineFrame = 320;  // what a line holds besides its event, rounded up
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
@@ -45,11 +49,11 @@ std::string audit_head_path(const std::string& path) {
   return stem + ".head";
 }
 
-Result<AuditLog> AuditLog::open(const std::string& path) {
+Result<AuditLog> AuditLog::open(const std::string& path, std::chrono::milliseconds patience) {
   UniqueFd folder = TRY(open_own_folder(folder_of(path)));
   // O_APPEND: works with `chattr +a`, and no offset of ours can fall into the middle of the record.
   UniqueFd file = TRY(open_own_file(folder.get(), name_of(path), O_APPEND, path));
-  return AuditLog(std::move(folder), std::move(file), path);
+  return AuditLog(std::move(folder), std::move(file), path, patience);
 }
 
 // Between two appends of one long execution the file may have been moved away; what is written must
@@ -65,12 +69,30 @@ Result<bool> AuditLog::was_replaced() const {
   return ours.st_ino != named.st_ino || ours.st_dev != named.st_dev;
 }
 
+// Whoever can open the file, if only to read it, can lock it for good (flock(2)), and a writer waits
+// with all signals blocked: so it waits by the clock.
+Result<void> AuditLog::await_lock(std::chrono::steady_clock::time_point until) const {
+  std::chrono::microseconds step{100};
+  while (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return Error::system("lock " + path_);
+    if (std::chrono::steady_clock::now() >= until)
+      return Error::plain(
+          fmt::format("audit log {}: another process has held its lock for {:.3g} s", path_,
+                      std::chrono::duration<double>(patience_).count()),
+          "`fuser -v` on that file names the process; end it, and start again");
+    std::this_thread::sleep_for(step);
+    step = std::min(step * 2, kLongestStep);
+  }
+  return {};
+}
+
 Result<void> AuditLog::lock() {
+  auto until = std::chrono::steady_clock::now() + patience_;
   for (int attempt = 0; attempt < 8; ++attempt) {
-    while (::flock(file_.get(), LOCK_EX) < 0)
-      if (errno != EINTR) return Error::system("lock " + path_);
+    TRY(await_lock(until));
     if (!TRY(was_replaced())) return {};
-    AuditLog again = TRY(open(path_));  // from its folder on: that may be gone as well
+    AuditLog again = TRY(open(path_, patience_));  // from its folder on: that may be gone as well
     *this = std::move(again);
   }
   return Error::plain(fmt::format("audit log {}: replaced again and again", path_),

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 #include <boost/json/value.hpp>
 
+#include "base/unique_fd.h"
 #include "run/audit.h"
 #include "run/audit_read.h"
 #include "run/timestamp.h"
@@ -285,6 +287,23 @@ TEST_F(Audit, AnOpenLogFollowsTheFileWhenBothAreMovedAway) {
   ASSERT_TRUE(log->append({{"kind", "new"}}).ok());
   EXPECT_EQ(kinds(), "new ");
   EXPECT_TRUE(verify().whole());
+}
+
+// flock(2) asks for no right to write.
+TEST_F(Audit, ALockThatIsNeverGivenBackIsToldAndNotWaitedFor) {
+  append(1);
+  UniqueFd holder{::open(path_.c_str(), O_RDONLY | O_CLOEXEC)};
+  ASSERT_EQ(::flock(holder.get(), LOCK_EX | LOCK_NB), 0);
+  Result<AuditLog> log = AuditLog::open(path_, std::chrono::milliseconds(50));
+  ASSERT_TRUE(log.ok());
+  Result<void> done = log->append({{"kind", "late"}});
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().what.find(path_), std::string::npos) << done.error().what;
+  EXPECT_NE(done.error().what.find("0.05 s"), std::string::npos) << done.error().what;
+  EXPECT_FALSE(done.error().hint.empty());
+  ::flock(holder.get(), LOCK_UN);
+  EXPECT_TRUE(log->append({{"kind", "then"}}).ok());
+  EXPECT_EQ(kinds(), "start then ");
 }
 
 TEST_F(Audit, AnUnfittingFileIsRefusedWithTheReason) {

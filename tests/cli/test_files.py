@@ -114,6 +114,16 @@ class Grants(CliTest):
         ended = self.exec("--no-exec", "sh", "-c", "echo built in; /bin/echo outside")
         self.assertEqual((ended.code, ended.out), (126, "built in\n"), ended)
 
+    def test_no_exec_finds_the_program_that_is_found_without_it(self):
+        self.folder("project/bin/echo")
+        self.file("project/second/echo", "no program", 0o644)
+        env = {"PATH": f"{self.project}/bin:{self.project}/second:/usr/bin:/bin"}
+        for words in ((), ("--no-exec",)):
+            ended = self.exec(*words, "echo", "found", env=env)
+            self.assertEqual((ended.code, ended.out), (0, "found\n"), ended)
+            ended = self.exec(*words, "echo", env={"PATH": self.project + "/bin"})
+            self.assertEqual(ended.code, 126, ended)
+
     def test_no_exec_names_its_denials(self):
         result = self.exec_json("--no-exec", "sh", "-c", "/bin/echo outside")
         self.assertEqual(result["returncode"], 126)

@@ -70,6 +70,51 @@ class VirtualEnvironment(CliTest):
         self.assertIn("--mount", ended.err)
 
 
+class OfAWorkspace(CliTest):
+    """What an earlier cell has written there chooses a base interpreter, and nothing else of the home."""
+
+    def setUp(self):
+        super().setUp()
+        self.file("home/.local/bin/deploy", "#!/bin/sh\n# the token\n", 0o755)
+        self.file("home/secret/.venv/pyvenv.cfg", "home = /usr/bin\n")
+        self.file("home/secret/.venv/lib/private.py", "SECRET = 1\n")
+        self.file("home/secret/.venv/bin/python", "#!/bin/sh\n", 0o755)
+        os.makedirs(self.project + "/venv/bin")
+
+    def seen(self, command):
+        told = self.caisson("explain", "--json", command).json
+        return sorted(one["target"] for one in told["policy"]["mounts"] if one["target"] != self.project)
+
+    def test_pyvenv_cfg_shows_no_file_and_no_other_virtualenv(self):
+        os.symlink(PYTHON, self.project + "/venv/bin/python")
+        for home in (".local/bin/deploy", ".local/bin", "secret/.venv/bin"):
+            self.file("project/venv/pyvenv.cfg", f"home = {self.home}/{home}\n")
+            self.assertEqual(self.seen("venv/bin/python"), [], home)
+            code = f"import os; print(os.path.lexists({self.home!r}))"
+            ended = self.exec("venv/bin/python", "-S", "-c", code)
+            self.assertNotIn("True", ended.out, ended)
+
+    def test_a_link_shows_no_other_virtualenv(self):
+        os.symlink(self.home + "/secret/.venv/bin/python", self.project + "/venv/bin/python")
+        self.assertEqual(self.seen("venv/bin/python"), [])
+        self.assertIn("left out", self.exec("venv/bin/python").err)
+        named = self.seen(self.home + "/secret/.venv/bin/python")
+        self.assertIn(self.home + "/secret/.venv/lib", named, "the caller may")
+
+    def test_a_first_line_shows_no_file(self):
+        for line in ("/usr/bin/env deploy", self.home + "/.local/bin/deploy"):
+            self.file("project/run", f"#!{line}\n", 0o755)
+            env = {"PATH": self.home + "/.local/bin:/usr/bin"}
+            told = self.caisson("explain", "--json", "./run", env=env).json
+            self.assertEqual([one["target"] for one in told["policy"]["mounts"]], [self.project])
+
+    def test_a_base_interpreter_is_found(self):
+        self.file("home/.pyenv/versions/3.11/bin/python3", "#!/bin/sh\n", 0o755)
+        self.file("project/venv/bin/python", "#!/bin/sh\n", 0o755)
+        self.file("project/venv/pyvenv.cfg", f"home = {self.home}/.pyenv/versions/3.11/bin\n")
+        self.assertEqual(self.seen("venv/bin/python"), [self.home + "/.pyenv"])
+
+
 class OtherInstallations(CliTest):
     """By the shape of their folders: what is visible is decided by a table, not by running them."""
 

@@ -60,6 +60,16 @@ class Roots(unittest.TestCase):
         self.refused("--workspace", self.w, "--", f"--mount={self.data}:/data")
         self.refused("--workspace", self.w, "--", "--mount", f"{self.w}/not-yet:/data")
 
+    def test_no_workspace_that_holds_the_record_of_what_ran(self):
+        """A cell sees an empty folder there; a client asks the host for its files."""
+        for folder in (self.server.top, self.server.state, os.path.join(self.server.state, "caisson")):
+            with self.assertRaises(AssertionError) as caught:
+                self.server.start("--workspace", folder)
+            self.assertIn("record of what ran", str(caught.exception))
+            self.assertIn("hint: ", str(caught.exception))
+            os.truncate(os.path.join(self.server.top, "stderr"), 0)
+        self.starts("--workspace", self.other)
+
     def test_nor_on_the_way_to_one(self):
         os.symlink(self.other, os.path.join(self.w, "link"))
         os.symlink(self.w, os.path.join(self.top, "same"))

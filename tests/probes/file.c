@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -46,6 +47,13 @@ static int create_file(int argc, char** argv) {
 // Opens for writing, and writes nothing.
 static int open_for_writing(int argc, char** argv) {
   return argc == 1 ? answer(open(argv[0], O_WRONLY | O_NONBLOCK)) : PROBE_USAGE;
+}
+
+// Anybody's who may open the file, if only for reading (flock(2)). It ends with the probe.
+static int lock_file(int argc, char** argv) {
+  if (argc != 1) return PROBE_USAGE;
+  int fd = open(argv[0], O_RDONLY);
+  return fd < 0 ? errno : answer(flock(fd, LOCK_EX | LOCK_NB));
 }
 
 static int list_folder(int argc, char** argv) {
@@ -164,6 +172,7 @@ const struct Probe file_probes[] = {{"read", read_file, "PATH"},
                                     {"write", write_file, "PATH TEXT"},
                                     {"create", create_file, "PATH TEXT"},
                                     {"open-write", open_for_writing, "PATH"},
+                                    {"lock", lock_file, "PATH"},
                                     {"list", list_folder, "DIR"},
                                     {"stat", stat_file, "PATH"},
                                     {"readlink", read_link, "PATH"},
