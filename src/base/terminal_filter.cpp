@@ -3,6 +3,8 @@
 // sequence. Nothing of a sequence is written before its last byte is known.
 #include "base/terminal_filter.h"
 
+#include <stdlib.h>
+
 #include <utility>
 
 #include "base/terminal_rules.h"
@@ -56,7 +58,7 @@ std::string TerminalFilter::feed(std::string_view bytes) {
 }
 
 std::string TerminalFilter::finish() {
-  if (!character_.empty()) out_ += kReplacement;
+  if (!character_.empty()) replace();
   character_.clear();
   begin(State::kGround);
   out_ += std::exchange(undo_, {}).text();
@@ -75,11 +77,13 @@ void TerminalFilter::hold(unsigned char c, size_t limit) {
   if (!dropped_) held_ += static_cast<char>(c);
 }
 
+void TerminalFilter::replace() { out_ += charset_ == Charset::kUtf8 ? kReplacement : "?"; }
+
 void TerminalFilter::byte(unsigned char c) {
   if (state_ == State::kString) return string(c);
   if (!character_.empty()) {
     if (c >= low_ && c <= high_) return tail_byte(c);
-    out_ += kReplacement;  // broken off: what follows counts by itself
+    replace();  // broken off: what follows counts by itself
     character_.clear();
   }
   if (c < 0x20) return control_code(c);
@@ -115,10 +119,7 @@ void TerminalFilter::control_code(unsigned char c) {
 // what lies beyond U+10FFFF.
 void TerminalFilter::lead_byte(unsigned char c) {
   length_ = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : 2;
-  if (c < 0xc2 || c > 0xf4) {
-    out_ += kReplacement;
-    return;
-  }
+  if (c < 0xc2 || c > 0xf4) return replace();
   character_ = static_cast<char>(c);
   low_ = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80;
   high_ = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
@@ -128,7 +129,10 @@ void TerminalFilter::tail_byte(unsigned char c) {
   character_ += static_cast<char>(c);
   low_ = 0x80, high_ = 0xbf;
   if (character_.size() < length_) return;
-  if (!is_c1(character_)) out_ += character_;
+  if (charset_ == Charset::kAscii)
+    replace();
+  else if (!is_c1(character_))
+    out_ += character_;
   character_.clear();
 }
 
@@ -198,14 +202,36 @@ void TerminalFilter::end_control_sequence(char final) {
 }
 
 void TerminalFilter::end_string(std::string_view terminator) {
+  bool is_readable = charset_ == Charset::kUtf8 ? is_text(held_) : ascii_run(held_) == held_.size();
   bool pass =
-      mode_ == Mode::kInteractive && is_osc_ && !dropped_ && is_text(held_) && may_pass_osc(held_);
+      mode_ == Mode::kInteractive && is_osc_ && !dropped_ && is_readable && may_pass_osc(held_);
   if (pass) {
     out_ += "\x1b]";
     out_ += held_;
     out_ += terminator;  // the answer to a question ends as the question did
   }
   begin(State::kGround);
+}
+
+// "de_DE.ISO-8859-1", "de_DE@euro", "ja_JP.eucJP". None, C and POSIX say nothing about the terminal,
+// which reads UTF-8 in a container or over ssh as well.
+TerminalFilter::Charset charset_of_locale(std::string_view all, std::string_view ctype,
+                                          std::string_view lang) {
+  std::string_view locale = !all.empty() ? all : !ctype.empty() ? ctype : lang;
+  if (locale.empty() || locale == "C" || locale == "POSIX") return TerminalFilter::Charset::kUtf8;
+  std::string letters;
+  for (char c : locale)
+    if (c != '-') letters += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  bool is_utf8 = letters.find("utf8") != std::string::npos;
+  return is_utf8 ? TerminalFilter::Charset::kUtf8 : TerminalFilter::Charset::kAscii;
+}
+
+TerminalFilter::Charset charset_of_caller() {
+  auto value = [](const char* name) {
+    const char* found = ::getenv(name);
+    return std::string_view(found ? found : "");
+  };
+  return charset_of_locale(value("LC_ALL"), value("LC_CTYPE"), value("LANG"));
 }
 
 }  // namespace caisson

@@ -3,7 +3,10 @@
 // A terminal obeys what it prints: escape sequences set the clipboard (OSC 52), hide text, open
 // links, print, write files, or make the terminal type text of the program's choice into whatever
 // reads it next, such as the shell after the program is gone. Only what is known to be harmless
-// passes; what is not known is dropped. The terminal is taken to read UTF-8.
+// passes; what is not known is dropped.
+//
+// The terminal is taken to read UTF-8, unless the caller's locale names another charset: there the
+// second byte of an "ś" would be a CSI of its own, and only ASCII passes.
 #pragma once
 
 #include <string>
@@ -19,7 +22,9 @@ class TerminalFilter {
     kPlain,        // text and colours: \n \t \r \b \a and CSI … m
     kInteractive,  // full-screen programs (--tty): cursor, screens, mouse, titles, queries
   };
-  explicit TerminalFilter(Mode mode) : mode_(mode) {}
+  enum class Charset { kUtf8, kAscii };
+  explicit TerminalFilter(Mode mode, Charset charset = Charset::kUtf8)
+      : mode_(mode), charset_(charset) {}
 
   // The safe part of these bytes. Sequences and characters may be split over calls at any byte; at
   // most kMaxString bytes are held back.
@@ -35,6 +40,7 @@ class TerminalFilter {
  private:
   enum class State { kGround, kEscape, kControl, kString };
 
+  void replace();
   void byte(unsigned char c);
   void control_code(unsigned char c);
   void lead_byte(unsigned char c);
@@ -49,6 +55,7 @@ class TerminalFilter {
   void end_string(std::string_view terminator);
 
   Mode mode_;
+  Charset charset_;
   State state_ = State::kGround;
   std::string out_;
   std::string held_;           // what stands between the introducer and the byte at hand
@@ -60,5 +67,12 @@ class TerminalFilter {
   unsigned char low_ = 0x80, high_ = 0xbf;  // the bounds of its next byte
   TerminalUndo undo_;
 };
+
+// What a terminal reads under this locale: the values of LC_ALL, LC_CTYPE and LANG, of which the
+// first that is set counts (locale(7)).
+TerminalFilter::Charset charset_of_locale(std::string_view all, std::string_view ctype,
+                                          std::string_view lang);
+// The same of our own caller.
+TerminalFilter::Charset charset_of_caller();
 
 }  // namespace caisson

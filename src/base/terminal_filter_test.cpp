@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 
 #include "base/terminal_rules.h"
 #include "base/text.h"
@@ -272,6 +273,121 @@ TEST(TerminalFilterInteractive, FinishAddsNothingAfterATidyProgram) {
   filter.feed(csi(">4m") + csi("0 q") + "\x1b(B\x1b>" + csi("r") + csi("4l") + csi("m") +
               csi("<u") + csi("?25h") + csi("?1049l"));
   EXPECT_EQ(filter.finish(), "");
+}
+
+struct Leftover {
+  std::string_view printed, undo;
+};
+
+void expect_undone(Mode mode, std::span<const Leftover> rows) {
+  for (const Leftover& row : rows) {
+    TerminalFilter filter(mode);
+    EXPECT_EQ(filter.feed(row.printed), row.printed) << printable(row.printed);
+    EXPECT_EQ(printable(filter.finish()), printable(row.undo)) << printable(row.printed);
+  }
+}
+
+// T42: a program that wants to leave something behind, by a spelling that looks like a reset or by
+// a detour.
+TEST(TerminalFilterPlain, NoSpellingOfAColourOutlivesTheProgram) {
+  constexpr Leftover kRows[] = {
+      {"\x1b[8m\x1b[38;5;0mx", "\x1b[0m"},  // black, not a reset
+      {"\x1b[8m\x1b[48;2;0;0;0mx", "\x1b[0m"},
+      {"\x1b[8m\x1b[38:5:0mx", "\x1b[0m"},
+      {"\x1b[8m\x1b[58;5;mx", "\x1b[0m"},
+      {"\x1b[8m\x1b[;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;;mx", "\x1b[0m"},  // too much for some
+      {"\x1b[8mx\x1b[m", ""},
+      {"\x1b[8mx\x1b[0m", ""},
+      {"\x1b[8mx\x1b[00m", ""},
+  };
+  expect_undone(Mode::kPlain, kRows);
+}
+
+TEST(TerminalFilterInteractive, NoSpellingOfAModeOutlivesTheProgram) {
+  constexpr Leftover kRows[] = {
+      {"\x1b[?01049h\x1b[?01003h", "\x1b[?1003l\x1b[?1049l"},
+      {"\x1b[?025l", "\x1b[?25h"},
+      {"\x1b[?1003h\x1b[?1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1;1003l", "\x1b[?1003l"},
+      {"\x1b[?1003h\x1b[?01003l", ""},
+      {"\x1b[4h\x1b[20l", "\x1b[4l"},
+      {"\x1b[20h", "\x1b[20l"},
+      {"\x1b[04;20h\x1b[4l", "\x1b[20l"},
+      {"\x1b[34l", "\x1b[34h"},
+      {"\x1b[4h\x1b[20h\x1b[34h\x1b[4;20l", ""},
+      {"\x1b[1\"q", "\x1b[0\"q"},
+      {"\x1b[?1c", "\x1b[?0c"},
+      {"\x1b[?1c\x1b[?0c", ""},
+  };
+  expect_undone(Mode::kInteractive, kRows);
+}
+
+TEST(TerminalFilterInteractive, NorDoKeysAndPointersStayChanged) {
+  constexpr Leftover kRows[] = {
+      {"\x1b[=31u", "\x1b[=0u"},
+      {"\x1b[=31u\x1b[>0u\x1b[=0u\x1b[<u", "\x1b[=0u"},  // the pop brings 31 back
+      {"\x1b[>1u\x1b[<0u", "\x1b[<1u"},
+      {"\x1b[>1u\x1b[>1u\x1b[>1u\x1b[<02u", "\x1b[<1u"},
+      {"\x1b[>1u\x1b[?1049h\x1b[<u\x1b[?1049l", "\x1b[<1u"},  // popped on the other screen
+      {"\x1b[?1049h\x1b[>1u", "\x1b[<1u\x1b[?1049l"},         // each on its own
+      {"\x1b[?1049h\x1b[>1u\x1b[<u\x1b[?1049l", ""},
+      {"\x1b[>1;2m", "\x1b[>m"},
+      {"\x1b[>1;2m\x1b[>4m", "\x1b[>m"},
+      {"\x1b[>1;2m\x1b[>m", ""},
+      {"\x1b[>04;2m", "\x1b[>4m"},
+      {"\x1b[>4;2m\x1b[>4;0m", ""},
+      {"\x1b[>2n", "\x1b[>m"},
+      {"\x1b[>1;1f", "\x1b[>f"},
+      {"\x1b[>1s", "\x1b[>s"},
+      {"\x1b[>2p", "\x1b[>p"},
+      {"\x1b[>2p\x1b[>p", ""},
+  };
+  expect_undone(Mode::kInteractive, kRows);
+}
+
+TEST(TerminalFilterInteractive, NorDoCharactersAndWhatWasSavedWithTheCursor) {
+  constexpr std::string_view kCharsets = "\x1b(B\x1b)B\x1b*B\x1b+B\x0f";
+  constexpr Leftover kRows[] = {
+      {"\x1b*0\x1bn", kCharsets},
+      {"\x1b+0", kCharsets},
+      {"\x1b)0\x0e", kCharsets},
+      {"\x1bo", kCharsets},
+      {"\x1b(0\x1b(B", ""},
+      {"\x1b)0\x1b(B", kCharsets},
+      {"\x1b[8m\0337\x1b[m\0338", "\x1b[0m"},
+      {"\x1b[8m\x1b[s\x1b[m\x1b[u", "\x1b[0m"},
+      {"\x1b[8m\x1b[?1048h\x1b[m\x1b[?1048l", "\x1b[0m"},
+      {"\x1b[8m\x1b[#{\x1b[m\x1b[#}", "\x1b[0m"},
+      {"\x1b(0\0337\x1b(B\0338", kCharsets},
+      {"\x1b[?6h\0337\x1b[?6l\0338", "\x1b[?6l"},
+      {"\0337\x1b[8m\x1b[m\0338", ""},
+  };
+  expect_undone(Mode::kInteractive, kRows);
+}
+
+// T42: where the terminal reads single bytes, the tail of a character can be a control of its own.
+TEST(TerminalFilter, OnlyAsciiPassesToATerminalOfAnotherCharset) {
+  using Charset = TerminalFilter::Charset;
+  for (Mode mode : {Mode::kPlain, Mode::kInteractive}) {
+    TerminalFilter filter(mode, Charset::kAscii);
+    EXPECT_EQ(filter.feed("a\xc5\x9b"
+                          "31mb\xff\xe2\x82\xac\x1b[1mc\x1b[m\xe2"),
+              "a?31mb??\x1b[1mc\x1b[m");
+    EXPECT_EQ(filter.feed("\x1b]0;\xc5\x9c\x07"), "?");
+    EXPECT_EQ(filter.finish(), "");
+  }
+  TerminalFilter titles(Mode::kInteractive, Charset::kAscii);
+  EXPECT_EQ(titles.feed("\x1b]0;vim\x07"), "\x1b]0;vim\x07");
+  EXPECT_EQ(plain("\xc5\x9b"), "\xc5\x9b");  // and to one of UTF-8 as it is
+}
+
+TEST(TerminalFilter, TheCharsetIsThatOfTheFirstLocaleThatIsSet) {
+  using Charset = TerminalFilter::Charset;
+  for (std::string_view name : {"de_DE.UTF-8", "C.utf8", "en_US.utf-8", "C", "POSIX", ""})
+    EXPECT_EQ(charset_of_locale("", "", name), Charset::kUtf8) << name;
+  for (std::string_view name : {"de_DE.ISO-8859-1", "de_DE@euro", "ja_JP.eucJP", "de_DE"})
+    EXPECT_EQ(charset_of_locale("", "", name), Charset::kAscii) << name;
+  EXPECT_EQ(charset_of_locale("C.UTF-8", "de_DE", "de_DE"), Charset::kUtf8);
+  EXPECT_EQ(charset_of_locale("", "de_DE", "C.UTF-8"), Charset::kAscii);
 }
 
 TEST(TerminalFilter, HoldsBackOnlySoMuch) {

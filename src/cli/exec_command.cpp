@@ -42,6 +42,7 @@ class ExecDoor {
     } else if (outcome.status != Status::kOk && outcome.status != Status::kExited) {
       report_end(outcome);
     }
+    execution_.say_lost_output(outcome);
     if (uint64_t cut = outcome.usage.stdout_cut + outcome.usage.stderr_cut;
         cut && !flags().json_output)
       execution_.say(fmt::format(

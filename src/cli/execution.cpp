@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -22,6 +21,7 @@
 #include "cli/output.h"
 #include "cli/result_json.h"
 #include "host/cgroup_probe.h"
+#include "launch/callers_stream.h"
 #include "launch/cell.h"
 #include "launch/cgroup_names.h"
 #include "launch/supervise.h"
@@ -46,8 +46,7 @@ std::function<void(const Denial&)> stream_to(int fd) {
                                                     {"resource", printable(one.resource)},
                                                     {"how_to_allow", printable(one.how_to_allow)}});
     line += '\n';
-    pollfd writable{fd, POLLOUT, 0};
-    if (line.size() <= PIPE_BUF && ::poll(&writable, 1, 0) == 1) write_all(fd, line);
+    if (line.size() <= PIPE_BUF) CallersStream(fd).write(line);  // whole or not at all: pipe(7)
   };
 }
 
@@ -73,6 +72,12 @@ Execution::Execution(Job job, const ProcessStart& start, Door door)
 
 void Execution::say(const std::string& line) const {
   talk(door_.name + ": " + printable(line) + "\n");
+}
+
+void Execution::say_lost_output(const Outcome& outcome) const {
+  if (outcome.output_lost.empty() || outcome.output_lost == outcome.reason) return;
+  talk(fmt::format("{}: {}\nhint: {}\n", door_.name, printable(outcome.output_lost),
+                   kLostOutputHint));
 }
 
 void Execution::say_notes() const {

@@ -40,6 +40,8 @@ class Execution {
   const std::string& policy_digest() const;
   const std::string& audit_id() const { return audit_id_; }
   void say(const std::string& line) const;
+  // What the caller's stdout or stderr did not take, unless that is the verdict itself.
+  void say_lost_output(const Outcome&) const;
 
  private:
   void say_notes() const;

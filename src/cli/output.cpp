@@ -1,13 +1,13 @@
 #include "cli/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/terminal_filter.h"
-#include "base/unique_fd.h"
 #include "cli/cli.h"
+#include "launch/callers_stream.h"
 
 namespace caisson {
 
@@ -26,33 +26,37 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-// A terminal that nobody reads (a program flooded it, its window is stopped) would hold us here for
-// ever. Opened anew, so that what others have of it keeps its mode.
-void talk(std::string_view text) {
-  constexpr int kPatienceMs = 1000;
-  if (!::isatty(STDERR_FILENO)) {
-    write_all(STDERR_FILENO, text);
-    return;
-  }
-  UniqueFd own{::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
-  if (!own) return;
+// A reader who does not read (a flooded terminal, a full pipe that a program shares with us) would
+// hold us for ever, and who has run a cell has all signals blocked: these end the wait, and us.
+static bool write_within(int fd, std::string_view text, const timespec* patience) {
+  CallersStream stream(fd);
+  sigset_t blocked;
+  ::sigfillset(&blocked);
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigdelset(&blocked, number);
   while (!text.empty()) {
-    ssize_t written = ::write(own.get(), text.data(), text.size());
+    ssize_t written = stream.write(text);
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
-    pollfd ready{own.get(), POLLOUT, 0};
-    if (written < 0 && ((errno != EAGAIN && errno != EINTR) || ::poll(&ready, 1, kPatienceMs) <= 0))
-      return;
+    if (written >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN) return false;
+    pollfd ready{fd, POLLOUT, 0};
+    if (::ppoll(&ready, 1, patience, &blocked) == 0) return false;
   }
+  return true;
+}
+
+void talk(std::string_view text) {
+  timespec patience{::isatty(STDERR_FILENO) ? 1 : 10, 0};
+  write_within(STDERR_FILENO, text, &patience);
 }
 
 int print(std::string_view text) {
-  if (write_all(STDOUT_FILENO, text) || errno == EPIPE) return 0;
+  if (write_within(STDOUT_FILENO, text, nullptr) || errno == EPIPE) return 0;
   return report(Error::system("write to stdout"));
 }
 
 int print_foreign(std::string_view text) {
   if (!::isatty(STDOUT_FILENO)) return print(text);
-  TerminalFilter filter(TerminalFilter::Mode::kPlain);
+  TerminalFilter filter(TerminalFilter::Mode::kPlain, charset_of_caller());
   std::string safe = filter.feed(text);
   return print(safe + filter.finish());
 }

@@ -8,7 +8,7 @@ namespace caisson {
 // False when the other side is gone.
 bool write_all(int fd, std::string_view text);
 
-// To a person, on stderr. Never waits long for a terminal that nobody reads.
+// To a person, on stderr. Never waits long for a terminal or pipe that nobody reads.
 void talk(std::string_view text);
 
 // To stdout, which is data: 0, or a message on stderr and kOwnError when it can't be written whole.

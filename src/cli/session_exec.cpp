@@ -53,7 +53,7 @@ class Shown {
   int fd_;
   bool is_terminal_;
   char last_ = '\n';
-  TerminalFilter filter_{TerminalFilter::Mode::kPlain};
+  TerminalFilter filter_{TerminalFilter::Mode::kPlain, charset_of_caller()};
 };
 
 int exit_code(const json::object& answer) {

@@ -68,6 +68,7 @@ class SrtRun {
 
   int finish(const Outcome& outcome) const {
     report_end(outcome);
+    execution_.say_lost_output(outcome);
     std::vector<std::string> lines;
     for (const Denial& denial : outcome.denials)
       if (std::optional<std::string> line = reported(denial)) lines.push_back(std::move(*line));

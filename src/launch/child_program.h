@@ -38,6 +38,7 @@ enum class StepKind : uint8_t {
   kJoinNetwork,   // enter the network namespace; its loopback is up
   kHostname,      // path is the name
   kAwaitGo,       // the supervisor has set limits and written the record
+  kClock,         // after `a` ms pid 1 ends the cell, whatever its supervisor does
   kCgroupNamespace,
   kKeyring,           // a session keyring of the cell's own
   kWatch,             // the covers named in `other`, one after the other, each NUL-ended; a of them
@@ -152,6 +153,8 @@ constexpr unsigned kMostCgroups = 8;         // that come with the supervisor's 
 constexpr unsigned kMostMappedMounts = 100;  // that come with the ids; SCM_MAX_FD is 253
 // To pid 1: end everything, wait for it, and tell what it used. From inside it is a way to die.
 constexpr int kEndSignal = 62;
+// The cell's own clock is the second one: the supervisor's, which gives the verdict, goes first.
+constexpr uint64_t kClockLateMs = 1000;
 
 // What the cell's first process tells the supervisor. Fixed size, no pointers, bounded.
 enum class MessageKind : uint32_t {
@@ -161,7 +164,8 @@ enum class MessageKind : uint32_t {
   kListener,
   kMapped,
   kUnsteered,
-  kWatch
+  kWatch,
+  kStopped  // SIGTSTP was obeyed
 };
 struct ChildMessage {
   MessageKind kind;

@@ -106,6 +106,8 @@ class Compiler {
     if (plan_.namespaces & CLONE_NEWUTS && control_enabled("hostname"))
       init(StepKind::kHostname, keep(plan_.hostname));
     init(StepKind::kAwaitGo);  // limits and record stand before any code runs
+    if (plan_.limits.wall && control_enabled("own-clock"))
+      init(StepKind::kClock).a = static_cast<uint64_t>(plan_.limits.wall->count()) + kClockLateMs;
     if (plan_.namespaces & CLONE_NEWCGROUP)
       init(StepKind::kCgroupNamespace);  // after joining the cgroup: it shows as "/"
     if (control_enabled("keyring")) init(StepKind::kKeyring);
@@ -423,6 +425,8 @@ static std::string describe(const Step& step) {
       return "set the host name";
     case StepKind::kAwaitGo:
       return "wait for the supervisor";
+    case StepKind::kClock:
+      return "start the cell's own clock";
     case StepKind::kCgroupNamespace:
       return "make the cgroup namespace";
     case StepKind::kPrepare:

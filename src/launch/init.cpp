@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "launch/child_state.h"
 
@@ -77,6 +78,45 @@ static void kill_children() {
   __builtin_unreachable();
 }
 
+// The program leads a process group of its own, as under a shell: all of it hears the signal.
+static void pass_on(const ChildState& state, long number) {
+  sys_call(SYS_kill, static_cast<long>(-state.program_pid), number);
+}
+
+// SIGTSTP asks, and nobody here has to obey: the program's session has no parent that could continue
+// it, so that the kernel drops the signal where no handler takes it (an orphaned group: setpgid(2)).
+// Who has a handler gets a moment; then everything is stopped. Without a pid namespace that is the
+// program's group alone: what left it runs on until the clock ends it.
+static void stop_everything(ChildState& state) {
+  pass_on(state, SIGTSTP);
+  // Slept, not waited for: signals that are sent to us meanwhile can't put it off.
+  timespec grace{0, 50000000};
+  if (!state.stopped)
+    sys_call(SYS_clock_nanosleep, long{CLOCK_MONOTONIC}, 0L, &grace, 0L);
+  if (state.program->own_pid_namespace)
+    sys_call(SYS_kill, -1L, long{SIGSTOP});
+  else
+    pass_on(state, SIGSTOP);
+  state.stopped = true;
+  tell(state, MessageKind::kStopped, 0);
+}
+
+static void continue_everything(ChildState& state) {
+  bool all = state.stopped && state.program->own_pid_namespace;
+  state.stopped = false;
+  if (all)
+    sys_call(SYS_kill, -1L, long{SIGCONT});
+  else
+    pass_on(state, SIGCONT);
+}
+
+static void handle_signal(ChildState& state, long number) {
+  if (number == kEndSignal) end_everything(state, SIGKILL);
+  if (number == SIGTSTP) return stop_everything(state);
+  if (number == SIGCONT) return continue_everything(state);
+  if (number > 0 && number != SIGCHLD) pass_on(state, number);
+}
+
 void run_init(ChildState& state) {
   const ChildProgram& program = *state.program;
   for (int fd : program.stdio)
@@ -97,11 +137,7 @@ void run_init(ChildState& state) {
       tell(state, MessageKind::kExited, status);
       sys_call(SYS_exit_group, 0L);  // and with pid 1 the whole namespace
     }
-    long number = sys_call(SYS_rt_sigtimedwait, &all, 0L, 0L, 8L);
-    if (number == kEndSignal) end_everything(state, SIGKILL);
-    // The program leads a process group of its own, as under a shell: all of it hears the signal.
-    if (number > 0 && number != SIGCHLD)
-      sys_call(SYS_kill, static_cast<long>(-state.program_pid), number);
+    handle_signal(state, sys_call(SYS_rt_sigtimedwait, &all, 0L, 0L, 8L));
   }
 }
 

@@ -32,6 +32,9 @@ struct Phase {
   double milliseconds;
 };
 
+constexpr const char* kLostOutputHint =
+    "what the program printed is not all there: make room where it goes, and run it again";
+
 struct Outcome {
   Status status = Status::kInternalError;
   std::string reason;  // one line for a person
@@ -43,8 +46,13 @@ struct Outcome {
   std::vector<Denial> denials;
   uint64_t denials_cut = 0;         // different ones that are not in the list
   bool denials_lost_count = false;  // there were more of them than could be counted
+  // "stdout could not be written: …": what the program printed is not all where it should be.
+  std::string output_lost;
   std::string captured_stdout, captured_stderr;
   std::vector<Phase> phases;
 };
+
+// What a wait status of the program means; puts the reason, and a hint, into the outcome.
+Status explain_end(int wait_status, Outcome&);
 
 }  // namespace caisson

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +10,7 @@
 
 namespace caisson {
 
-constexpr size_t kChunk = 65536;
-// A pipe or terminal that polls writable takes this much without blocking (pipe(7), PIPE_BUF).
-constexpr size_t kSafeWrite = 4096;
+constexpr size_t kChunk = 65536, kInputChunk = 4096;
 
 short events_of(const std::vector<pollfd>& polls, int fd) {
   for (const pollfd& one : polls)
@@ -22,44 +18,30 @@ short events_of(const std::vector<pollfd>& polls, int fd) {
   return 0;
 }
 
-static bool is_regular_file(int fd) {
-  struct stat info;
-  return ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-}
-
 static void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
-
-UniqueFd own_terminal(int fd) {
-  if (!::isatty(fd)) return UniqueFd();
-  std::string path = "/proc/self/fd/" + std::to_string(fd);
-  return UniqueFd(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-}
 
 OutputRelay::OutputRelay(UniqueFd from, int to, bool capture, OutputBudget& budget)
     : from_(std::move(from)),
       to_(to),
       capture_(capture),
-      to_is_file_(!capture && is_regular_file(to)),
       budget_(budget) {
-  if (!capture) own_to_ = own_terminal(to);
-  if (own_to_) to_ = own_to_.get();
   if (from_) set_nonblocking(from_.get());  // our end of our own pipe; the cell's end is untouched
-  if (!capture && ::isatty(to) && control_enabled("terminal-filter"))
-    filter_.emplace(TerminalFilter::Mode::kPlain);
+  if (!capture && to_.is_terminal() && control_enabled("terminal-filter"))
+    filter_.emplace(TerminalFilter::Mode::kPlain, charset_of_caller());
 }
 
 void OutputRelay::add_to(std::vector<pollfd>& polls) const {
   if (!pending_.empty())
-    polls.push_back({to_, POLLOUT, 0});
+    polls.push_back({to_.fd(), POLLOUT, 0});
   else if (from_)
     polls.push_back({from_.get(), POLLIN, 0});
 }
 
 void OutputRelay::handle(const std::vector<pollfd>& polls) {
-  if (!pending_.empty() && events_of(polls, to_)) write_some();
+  if (!pending_.empty() && events_of(polls, to_.fd())) write_some();
   if (from_ && pending_.empty() && events_of(polls, from_.get())) {
     read_some();
-    if (!pending_.empty() && to_is_file_) write_some();
+    if (!pending_.empty() && to_.is_file()) write_some();
   }
 }
 
@@ -86,22 +68,12 @@ bool OutputRelay::read_some() {
   return true;
 }
 
-// As much as fits without waiting. Where the kernel can't promise that (a terminal, an old kernel),
-// as much as a descriptor that polls writable takes for certain.
-ssize_t write_without_waiting(int fd, const std::string& bytes) {
-  iovec all{const_cast<char*>(bytes.data()), bytes.size()};
-  ssize_t written = ::pwritev2(fd, &all, 1, -1, RWF_NOWAIT);
-  if (written >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)) return written;
-  return ::write(fd, bytes.data(), std::min(bytes.size(), kSafeWrite));
-}
-
 void OutputRelay::write_some() {
-  ssize_t written = to_is_file_ ? ::write(to_, pending_.data(), pending_.size())
-                                : write_without_waiting(to_, pending_);
+  ssize_t written = to_.write(pending_);
   if (written >= 0) {
     pending_.erase(0, static_cast<size_t>(written));
   } else if (errno != EAGAIN && errno != EINTR) {
-    // Nobody reads any more: closing our end gives the program its SIGPIPE.
+    // Nobody takes it any more: closing our end gives the program its SIGPIPE.
     pending_.clear();
     from_.reset();
   }
@@ -129,7 +101,7 @@ InputRelay::InputRelay(int from, UniqueFd to) : from_(from), to_(std::move(to)) 
 void InputRelay::add_to(std::vector<pollfd>& polls) const {
   if (!to_) return;
   if (pending_.empty()) {
-    polls.push_back({from_, POLLIN, 0});
+    polls.push_back({from_.fd(), POLLIN, 0});
     polls.push_back({to_.get(), 0, 0});  // POLLERR tells that the program has closed its end
   } else {
     polls.push_back({to_.get(), POLLOUT, 0});
@@ -139,9 +111,9 @@ void InputRelay::add_to(std::vector<pollfd>& polls) const {
 void InputRelay::handle(const std::vector<pollfd>& polls) {
   if (!to_) return;
   if (events_of(polls, to_.get()) & POLLERR) return to_.reset();
-  if (pending_.empty() && events_of(polls, from_)) {
-    char buffer[kSafeWrite];
-    ssize_t got = ::read(from_, buffer, sizeof buffer);
+  if (pending_.empty() && events_of(polls, from_.fd())) {
+    char buffer[kInputChunk];
+    ssize_t got = from_.read(buffer, sizeof buffer);
     if (got > 0)
       pending_.assign(buffer, static_cast<size_t>(got));
     else if (got == 0 || (errno != EAGAIN && errno != EINTR))

@@ -11,6 +11,7 @@
 
 #include "base/terminal_filter.h"
 #include "base/unique_fd.h"
+#include "launch/callers_stream.h"
 
 namespace caisson {
 
@@ -34,14 +35,15 @@ class OutputRelay {
 
   uint64_t seen() const { return seen_; }
   uint64_t cut() const { return cut_; }
+  int lost() const { return to_.lost(); }
   std::string take_captured() { return std::move(captured_); }
 
  private:
   bool read_some();  // false: nothing more now
   void write_some();
-  UniqueFd from_, own_to_;
-  int to_;
-  bool capture_, to_is_file_;
+  UniqueFd from_;
+  CallersStream to_;
+  bool capture_;
   std::optional<uint64_t> drain_left_;
   OutputBudget& budget_;
   std::optional<TerminalFilter> filter_;  // when the caller's side is a terminal (T42)
@@ -58,15 +60,10 @@ class InputRelay {
   void close() { to_.reset(); }
 
  private:
-  int from_;
+  CallersStream from_;
   UniqueFd to_;
   std::string pending_;
 };
-
-// A terminal polls writable with any room at all, and a write of more then sleeps, deadline or not.
-// An open file of our own, non-blocking, leaves the caller's as it is. Nothing for what is no
-// terminal.
-UniqueFd own_terminal(int fd);
 
 // The events that poll reported for `fd`, 0 if it was not asked about.
 short events_of(const std::vector<pollfd>& polls, int fd);

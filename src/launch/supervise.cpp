@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -49,7 +49,7 @@ class Supervisor {
     ::sigfillset(&all);
     signals_.reset(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
     if (how_.limits.wall)
-      deadline_ns_ = monotonic_ns() + static_cast<uint64_t>(how_.limits.wall->count()) * 1000000u;
+      deadline_ns_ = monotonic_ns() + wall_ns();
   }
 
   Outcome run() {
@@ -73,7 +73,7 @@ class Supervisor {
     wait_for_events();
     if (has_deadline() && monotonic_ns() >= deadline_ns_) {
       if (!verdict_ && !wait_status_) {
-        decide(Status::kTimeout, "the time limit was reached", "--timeout raises it");
+        decide_timeout();
       } else {
         // Again and again, with pauses: a pid 1 that hangs in its teardown must not be spun for.
         cell_.kill();
@@ -115,6 +115,7 @@ class Supervisor {
   void handle_events() {
     if (control_open_ && events_of(polls_, cell_.control())) handle_control();
     if (events_of(polls_, signals_.get())) handle_signals();
+    if (std::exchange(cell_stopped_, false)) stop();
     if (oom_fd() >= 0 && events_of(polls_, oom_fd()) && cell_.cgroup()->oom_happened())
       decide(Status::kOom, "the memory limit was reached", kMoreMemory);
     exec_guard_.handle(polls_);
@@ -150,6 +151,19 @@ class Supervisor {
     deadline_ns_ = monotonic_ns() + kEndPatienceNs;
   }
 
+  void decide_timeout() {
+    decide(Status::kTimeout, "the time limit was reached", "--timeout raises it");
+  }
+
+  // Whoever was stopped before its own deadline was set finds the cell ended. No word from inside
+  // can bring this about sooner: the clock is ours.
+  bool ended_by_its_clock(int wait_status) const {
+    return how_.limits.wall && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL &&
+           monotonic_ns() >= cell_.stamps().begin + wall_ns();
+  }
+
+  uint64_t wall_ns() const { return static_cast<uint64_t>(how_.limits.wall->count()) * 1000000u; }
+
   void handle_control() {
     while (control_open_) {
       ControlMessage received = receive_control(cell_.control());
@@ -164,7 +178,11 @@ class Supervisor {
         case MessageKind::kUnsteered:
           outcome_.unsteered = true;
           break;
+        case MessageKind::kStopped:
+          cell_stopped_ = true;
+          break;
         case MessageKind::kExited:
+          if (ended_by_its_clock(received.message->value)) decide_timeout();
           wait_status_ = received.message->value;
           stamps_ = *received.message;
           exited_ns_ = monotonic_ns();
@@ -199,19 +217,33 @@ class Supervisor {
       int number = static_cast<int>(info.ssi_signo);
       switch (number) {
         case SIGCHLD:
-        case SIGPIPE:
+        case SIGPIPE:  // of our own writes, as SIGXFSZ is
+        case SIGXFSZ:
           break;
         case SIGWINCH:
           if (terminal_) terminal_->window_changed();
           break;
-        case SIGTSTP:  // the program stops with us and goes on with us
+        case SIGTSTP:  // the cell stops before us, and goes on with us
+          stop_wanted_ = true;
           cell_.send_signal(SIGTSTP);
-          ::kill(::getpid(), SIGSTOP);
+          break;
+        case SIGCONT:
+          stop_wanted_ = false;
+          if (terminal_) terminal_->resume();
+          cell_.send_signal(SIGCONT);
           break;
         default:
           pass_on(number);
       }
     }
+  }
+
+  // pid 1 has stopped the cell. Nothing counts the time of who is stopped but the cell's own clock.
+  void stop() {
+    if (!stop_wanted_ || verdict_ || wait_status_) return;
+    stop_wanted_ = false;
+    if (terminal_) terminal_->pause();
+    ::kill(::getpid(), SIGSTOP);
   }
 
   void pass_on(int number) {
@@ -294,11 +326,12 @@ class Supervisor {
       outcome_.reason = "the memory limit was reached";
       outcome_.hint = kMoreMemory;
     }
-    if (!verdict_ && wait_status_) verdict_from(*wait_status_);
+    if (!verdict_ && wait_status_) verdict_ = explain_end(*wait_status_, outcome_);
     if (!verdict_) {
       verdict_ = Status::kInternalError;
       outcome_.reason = "the cell ended without telling how its program did";
     }
+    note_lost_output();
     outcome_.status = *verdict_;
     switch (outcome_.status) {
       case Status::kTimeout:
@@ -318,28 +351,22 @@ class Supervisor {
     }
   }
 
+  // A program that could not know that its words were lost has not ended well.
+  void note_lost_output() {
+    for (auto [name, error] : {std::pair{"stdout", terminal_ ? terminal_->lost() : output_.lost()},
+                               std::pair{"stderr", errors_.lost()}})
+      if (error && outcome_.output_lost.empty())
+        outcome_.output_lost = fmt::format("{} could not be written: {}", name, errno_text(error));
+    if (outcome_.output_lost.empty() || verdict_ != Status::kOk) return;
+    verdict_ = Status::kInternalError;
+    outcome_.reason = outcome_.output_lost;
+    outcome_.hint = kLostOutputHint;
+  }
+
   int exit_code_or(int otherwise) const {
     if (!wait_status_) return otherwise;
     if (WIFEXITED(*wait_status_)) return WEXITSTATUS(*wait_status_);
     return 128 + WTERMSIG(*wait_status_);
-  }
-
-  void verdict_from(int status) {
-    if (WIFEXITED(status)) {
-      int code = WEXITSTATUS(status);
-      verdict_ = code == 0 ? Status::kOk : Status::kExited;
-      outcome_.reason =
-          code == 0 ? "the program ended well" : fmt::format("the program exited with {}", code);
-      return;
-    }
-    int number = WTERMSIG(status);
-    const char* name = ::sigabbrev_np(number);
-    verdict_ = number == SIGXFSZ || number == SIGXCPU ? Status::kLimit : Status::kSignalled;
-    outcome_.reason = fmt::format("the program was ended by SIG{}{}", name ? name : "?",
-                                  number == SIGSYS    ? " (a system call from a foreign entry)"
-                                  : number == SIGXFSZ ? " (the file size limit)"
-                                                      : "");
-    if (number == SIGXFSZ) outcome_.hint = "--fsize raises it";
   }
 
   void fill_usage(const Cell::End& ended) {
@@ -402,6 +429,7 @@ class Supervisor {
   std::vector<pollfd> polls_;
   uint64_t deadline_ns_ = 0, exited_ns_ = 0;
   bool settled_ = false, control_open_ = true, pid1_gone_ = false;
+  bool stop_wanted_ = false, cell_stopped_ = false;
   int asked_to_end_ = 0;
   std::optional<Status> verdict_;
   std::optional<int> wait_status_;
@@ -412,28 +440,6 @@ class Supervisor {
 
 Outcome supervise(Cell cell, const Supervision& supervision) {
   return Supervisor(std::move(cell), supervision).run();
-}
-
-const char* status_name(Status status) {
-  switch (status) {
-    case Status::kOk:
-      return "ok";
-    case Status::kExited:
-      return "exited";
-    case Status::kSignalled:
-      return "signalled";
-    case Status::kTimeout:
-      return "timeout";
-    case Status::kOom:
-      return "oom";
-    case Status::kLimit:
-      return "limit";
-    case Status::kSetupError:
-      return "setup_error";
-    case Status::kInternalError:
-      return "internal_error";
-  }
-  return "internal_error";
 }
 
 }  // namespace caisson

@@ -12,7 +12,7 @@
 
 namespace caisson {
 
-constexpr size_t kSafeWrite = 4096;
+constexpr size_t kInputChunk = 4096;
 constexpr char kEndOfInput = 4;  // ^D, as a person would type it
 
 winsize window_of_caller(int input, int output) {
@@ -28,26 +28,43 @@ TerminalRelay::TerminalRelay(UniqueFd master, int input, int output, bool captur
       input_(input),
       output_(output),
       capture_(capture),
-      to_terminal_(!capture && ::isatty(output)),
+      to_terminal_(!capture && output_.is_terminal()),
       budget_(budget) {
   ::fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
-  own_output_ = own_terminal(output);
-  if (own_output_) output_ = own_output_.get();
+  make_raw();
+}
+
+void TerminalRelay::make_raw() {
   termios now;
-  if (::tcgetattr(input_, &now) != 0) return;
+  if (::tcgetattr(input_.fd(), &now) != 0) return;
   saved_ = now;
   ::cfmakeraw(&now);
-  ::tcsetattr(input_, TCSANOW, &now);
+  ::tcsetattr(input_.fd(), TCSANOW, &now);
 }
 
 TerminalRelay::~TerminalRelay() {
   if (!saved_) return;
-  ::tcflush(input_, TCIFLUSH);  // answers to queries of a program that is gone are nobody's input
-  ::tcsetattr(input_, TCSANOW, &*saved_);
+  // Answers to queries of a program that is gone are nobody's input.
+  ::tcflush(input_.fd(), TCIFLUSH);
+  ::tcsetattr(input_.fd(), TCSANOW, &*saved_);
+}
+
+void TerminalRelay::pause() {
+  // The last words of a handler of SIGTSTP, such as the way back from the other screen.
+  while (master_ && to_caller_.empty() && read_master()) write_pending();
+  if (!saved_) return;
+  ::tcsetattr(input_.fd(), TCSANOW, &*saved_);
+  saved_.reset();
+}
+
+void TerminalRelay::resume() {
+  pid_t foreground = ::tcgetpgrp(input_.fd());  // -1: not the terminal of our session
+  if (!saved_ && (foreground < 0 || foreground == ::getpgrp())) make_raw();
+  window_changed();  // SIGWINCH is not sent to who is in the background
 }
 
 void TerminalRelay::window_changed() {
-  winsize size = window_of_caller(input_, output_);
+  winsize size = window_of_caller(input_.fd(), output_.fd());
   if (master_) ::ioctl(master_.get(), TIOCSWINSZ, &size);
 }
 
@@ -56,15 +73,15 @@ void TerminalRelay::add_to(std::vector<pollfd>& polls) const {
   if (to_caller_.empty()) master |= POLLIN;
   if (!to_cell_.empty()) master |= POLLOUT;
   if (master_) polls.push_back({master_.get(), master, 0});
-  if (!to_caller_.empty()) polls.push_back({output_, POLLOUT, 0});
-  if (input_open_ && to_cell_.empty()) polls.push_back({input_, POLLIN, 0});
+  if (!to_caller_.empty()) polls.push_back({output_.fd(), POLLOUT, 0});
+  if (input_open_ && to_cell_.empty()) polls.push_back({input_.fd(), POLLIN, 0});
 }
 
 void TerminalRelay::handle(const std::vector<pollfd>& polls) {
-  if (!to_caller_.empty() && events_of(polls, output_)) write_pending();
+  if (!to_caller_.empty() && events_of(polls, output_.fd())) write_pending();
   if (master_ && to_caller_.empty() && (events_of(polls, master_.get()) & (POLLIN | POLLHUP)))
     read_master();
-  if (input_open_ && to_cell_.empty() && events_of(polls, input_)) read_caller();
+  if (input_open_ && to_cell_.empty() && events_of(polls, input_.fd())) read_caller();
   if (master_ && !to_cell_.empty()) {
     ssize_t written = ::write(master_.get(), to_cell_.data(), to_cell_.size());
     if (written > 0) to_cell_.erase(0, static_cast<size_t>(written));
@@ -94,8 +111,8 @@ bool TerminalRelay::read_master() {
 }
 
 void TerminalRelay::read_caller() {
-  char buffer[kSafeWrite];
-  ssize_t got = ::read(input_, buffer, sizeof buffer);
+  char buffer[kInputChunk];
+  ssize_t got = input_.read(buffer, sizeof buffer);
   if (got > 0) {
     to_cell_.assign(buffer, static_cast<size_t>(got));
   } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -105,7 +122,7 @@ void TerminalRelay::read_caller() {
 }
 
 void TerminalRelay::write_pending() {
-  ssize_t written = ::write(output_, to_caller_.data(), std::min(to_caller_.size(), kSafeWrite));
+  ssize_t written = output_.write(to_caller_);
   if (written > 0)
     to_caller_.erase(0, static_cast<size_t>(written));
   else if (written < 0 && errno != EAGAIN && errno != EINTR)

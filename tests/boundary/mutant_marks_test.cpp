@@ -267,5 +267,17 @@ TEST(Marks, T55_ASleeperEndsAtTheTimeLimit) {
   EXPECT_TRUE(ended_with(run_cell({"/bin/sleep", "0"}, {"--timeout", "20s"}), 0));
 }
 
+// Whoever stops caisson, by ^Z or by kill -STOP, stops the clock that it keeps. The cell has another.
+TEST(Marks, T55_T58_TheTimeLimitHoldsForACaissonThatIsStopped) {
+  const std::string marker = random_word();
+  Process caisson(exec_line({"/probe/probe", "sleep-long", "20", marker}, {"--timeout", "2s"}));
+  ASSERT_TRUE(eventually([&] { return programs_of(marker) == 1; }));
+  caisson.send(SIGSTOP);
+  EXPECT_EQ(programs_of(marker), 1) << "control: a stop alone ends nothing";
+  EXPECT_TRUE(eventually([&] { return programs_of(marker) == 0; }, 10s));
+  caisson.send(SIGCONT);
+  EXPECT_TRUE(ended_with(caisson.finish(), 124));
+}
+
 }  // namespace
 }  // namespace caisson::boundary

@@ -1,8 +1,11 @@
 """Signals to caisson reach the program; what happens to its streams reaches it too."""
 import os
+import resource
 import select
+import shlex
 import signal
 import subprocess
+import time
 
 import harness
 from harness import CliTest
@@ -14,6 +17,24 @@ trap 'echo got HUP; exit 43' HUP
 trap 'echo got USR1; exit 44' USR1
 echo ready
 while :; do sleep 0.05; done
+"""
+
+WRITABLE = {"SANDBOX_ALLOW_FS_WRITE": "1"}
+
+# A beat every 20 ms, whatever it is asked.
+BEATS = "trap '' TSTP; echo ready; while :; do echo x >> beat; sleep 0.02; done"
+
+# Continues itself every 10 ms, whoever stops it.
+WAKES = """
+import ctypes, signal, struct, time
+libc = ctypes.CDLL(None, use_errno=True)
+event = struct.pack("QiI", 0, signal.SIGCONT, 0) + bytes(48)
+timer = ctypes.c_void_p()
+assert libc.timer_create(1, event, ctypes.byref(timer)) == 0
+assert libc.timer_settime(timer, 0, struct.pack("qqqq", 0, 10**7, 0, 10**7), None) == 0
+print("ready", flush=True)
+while True:
+    time.sleep(0.01)
 """
 
 
@@ -77,6 +98,86 @@ class Signals(CliTest):
         out, _ = child.communicate(b"x\n", timeout=harness.DEADLINE)
         self.assertEqual(out, b"on\n")
 
+    def test_what_does_not_heed_a_stop_is_stopped_too(self):
+        """SIGTSTP asks: who ignores it, or left the program's group, would run on unwatched."""
+        for name, words in self.tiers():
+            with self.subTest(name):
+                beat = self.file("project/beat", "")
+                child = self.ready(*words, "sh", "-c", BEATS, env=WRITABLE)
+                self.assertTrue(self.grows(beat))  # the same look, where nothing is stopped
+                child.send_signal(signal.SIGTSTP)
+                self.wait_for(lambda: self.state_of(child.pid) == "T", "caisson to stop")
+                size = os.path.getsize(beat)
+                time.sleep(0.5)  # of 25 beats
+                self.assertEqual(os.path.getsize(beat), size)
+                child.send_signal(signal.SIGCONT)
+                self.assertTrue(self.grows(beat))
+                child.kill()
+                child.wait()
+
+    def tiers(self):
+        """Without a pid namespace only the program's own group is stopped."""
+        yield "process", []
+        if self.exec("--tier", "landlock", "true").code == 0:
+            yield "landlock", ["--tier", "landlock"]
+
+    def grows(self, path):
+        size = os.path.getsize(path)
+        return self.wait_for(lambda: os.path.getsize(path) > size, f"{path} to grow")
+
+    def test_what_left_the_group_is_stopped_too(self):
+        beat = self.file("project/beat", "")
+        child = self.ready("sh", "-c", f"setsid sh -c {shlex.quote(BEATS)} & wait", env=WRITABLE)
+        self.assertTrue(self.grows(beat))
+        child.send_signal(signal.SIGTSTP)
+        self.wait_for(lambda: self.state_of(child.pid) == "T", "caisson to stop")
+        size = os.path.getsize(beat)
+        time.sleep(0.5)
+        self.assertEqual(os.path.getsize(beat), size)
+        child.send_signal(signal.SIGCONT)
+        self.assertTrue(self.grows(beat))
+
+    def test_a_handler_of_the_stop_gets_its_moment(self):
+        child = self.ready("sh", "-c", "trap 'echo resting' TSTP; trap 'echo back' CONT; "
+                                       "echo ready; while :; do sleep 0.01; done")
+        child.send_signal(signal.SIGTSTP)
+        self.wait_for(lambda: self.state_of(child.pid) == "T", "caisson to stop")
+        child.send_signal(signal.SIGCONT)
+        self.assertEqual(child.stdout.readline(), b"resting\n")
+        self.assertEqual(child.stdout.readline(), b"back\n")
+
+    def test_a_stop_and_its_end_in_one_breath(self):
+        """Whatever the order in which they are heard, the last one counts."""
+        child = self.ready("sh", "-c", "echo ready; while read x; do echo $x; done",
+                           stdin=subprocess.PIPE)
+        for turn in range(20):
+            child.send_signal(signal.SIGTSTP)
+            self.wait_for(lambda: self.state_of(child.pid) == "T", "caisson to stop")
+            child.send_signal(signal.SIGCONT)
+            child.stdin.write(b"%d\n" % turn)
+            child.stdin.flush()
+            self.assertEqual(child.stdout.readline(), b"%d\n" % turn)
+
+    def test_the_time_limit_holds_for_a_caisson_that_is_stopped(self):
+        """By the cell's own clock: what runs there can wake itself (here: a timer of its own)."""
+        for number in (signal.SIGTSTP, signal.SIGSTOP):
+            for name, words in self.tiers():
+                with self.subTest((number.name, name)):
+                    self.stopped_until_its_end(number, words)
+
+    def stopped_until_its_end(self, number, words):
+        mark = f"62.{os.getpid():07d}"
+        child = self.ready(*words, "--timeout", "2s", harness.PYTHON, "-c", WAKES, mark)
+        self.assertTrue(self.processes_with(mark, harness.PYTHON))
+        child.send_signal(number)
+        self.wait_for(lambda: self.state_of(child.pid) == "T", "caisson to stop")
+        self.assertTrue(self.processes_with(mark, harness.PYTHON))  # a stop ends nothing
+        self.wait_for(lambda: not self.processes_with(mark, harness.PYTHON), "the end of what ran")
+        self.assertEqual(self.state_of(child.pid), "T")
+        child.send_signal(signal.SIGCONT)
+        ended = self.finish(child)
+        self.assertEqual(ended.code, 124, ended)
+
     def state_of(self, pid):
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rsplit(")", 1)[1].split()[0]
@@ -88,12 +189,13 @@ class Signals(CliTest):
         child.wait(timeout=harness.DEADLINE)
         self.wait_for(lambda: not self.processes_with(mark), "the cell's end")
 
-    def processes_with(self, mark):
+    def processes_with(self, mark, program=None):
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/cmdline", "rb") as words:
-                    if mark.encode() in words.read().split(b"\0"):
+                    line = words.read().split(b"\0")
+                    if mark.encode() in line and (not program or line[0] == program.encode()):
                         found.append(pid)
             except OSError:
                 pass
@@ -182,6 +284,89 @@ class Streams(CliTest):
     def test_a_program_that_reads_nothing_leaves_the_input_to_nobody(self):
         ended = self.exec("true", stdin=b"x" * 1000000)
         self.assertEqual(ended.code, 0, ended)
+
+    def test_output_that_finds_no_room_is_told(self):
+        """The program is gone when its words are lost: nobody else can tell."""
+        lost = ("caisson: stdout could not be written: No space left on device\n"
+                "hint: what the program printed is not all there: make room where it goes, "
+                "and run it again\n")
+        for words, code in ((("sh", "-c", "echo hi"), 125), (("sh", "-c", "echo hi; exit 3"), 3),
+                            (("true",), 0)):
+            with self.subTest(words), open("/dev/full", "wb") as full:
+                child = self.start("exec", "--", *words, stdout=full)
+                ended = self.finish(child)
+                self.assertEqual((ended.code, ended.err), (code, lost if code else ""), ended)
+        self.assertEqual([entry["event"]["returncode"] for entry in self.events()
+                          if entry["event"]["kind"] == "end"], [125, 3, 0])
+
+    def test_the_same_for_stderr_and_for_a_file_at_its_limit(self):
+        with open("/dev/full", "wb") as full:
+            child = self.start("exec", "--", "sh", "-c", "echo lost >&2; echo kept", stderr=full)
+            ended = self.finish(child)
+            self.assertEqual((ended.code, ended.out), (125, "kept\n"), ended)
+        ended = self.bounded("exec", "--", "head", "-c", "200000", "/dev/zero")
+        self.assertIn(ended.code, (125, 128 + signal.SIGPIPE), ended)  # if it still had to write
+        self.assertIn("caisson: stdout could not be written: File too large\nhint: ", ended.err)
+        ended = self.bounded("exec", "--", "head", "-c", "1000", "/dev/zero")
+        self.assertEqual((ended.code, ended.err), (0, ""), ended)
+
+    def bounded(self, *words):
+        """caisson with its stdout in a file that may have 64 KiB."""
+        with open(self.top + "/out", "wb") as out:
+            child = self.start(*words, stdout=out, preexec_fn=lambda: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY)))
+            return self.finish(child)
+
+    def test_a_result_that_finds_no_room_is_told_as_one(self):
+        with open("/dev/full", "wb") as full:
+            ended = self.finish(self.start("exec", "--json-output", "--", "echo", "hi", stdout=full))
+        self.assertEqual(ended.code, 125, ended)
+        self.assertIn("write to stdout", ended.err)
+        self.assertEqual(self.exec_json("--", "echo", "hi")["status"], "ok")
+
+    def test_a_pipe_that_others_read_as_well_does_not_take_the_time_limit_away(self):
+        """What poll has announced to one of them, another has taken: a read would wait for ever."""
+        for name, (read, write) in (("pipe", os.pipe()), ("fifo", self.fifo())):
+            with self.subTest(name):
+                self.shared_input(read, write)
+
+    def fifo(self):
+        path = self.top + "/fifo"
+        os.mkfifo(path)
+        read = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        write = os.open(path, os.O_WRONLY)
+        os.set_blocking(read, True)
+        return read, write
+
+    def shared_input(self, read, write):
+        cells = [self.start("exec", "--timeout", "3s", "--", "sleep", "60", stdin=read)
+                 for _ in range(6)]
+        os.close(read)
+        end = time.monotonic() + 2
+        while time.monotonic() < end:
+            os.write(write, b"x")  # wakes all of them, and is there for one
+            time.sleep(0.002)
+        try:  # in silence now: no byte frees who waits for one
+            self.assertEqual([cell.wait(timeout=harness.DEADLINE) for cell in cells], [124] * 6)
+        finally:
+            os.close(write)
+
+    def test_a_full_pipe_that_others_write_as_well_does_not_either(self):
+        """There is room when poll looks, and none when the write comes."""
+        for name, (read, write) in (("pipe", os.pipe()), ("fifo", self.fifo())):
+            with self.subTest(name):
+                cells = [self.start("exec", "--timeout", "3s", "--", "cat", "/dev/zero",
+                                    stdout=write) for _ in range(6)]
+                os.close(write)
+                end = time.monotonic() + 2
+                while time.monotonic() < end:
+                    os.read(read, 4096)  # room for one of them
+                    time.sleep(0.002)
+                try:
+                    codes = [cell.wait(timeout=harness.DEADLINE) for cell in cells]
+                    self.assertEqual(codes, [124] * 6)
+                finally:
+                    os.close(read)
 
     def test_a_reader_that_never_reads_does_not_keep_caisson_from_ending(self):
         """The time limit and a signal hold for a caller that does not read as well."""
