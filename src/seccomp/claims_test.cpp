@@ -3,6 +3,7 @@
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <seccomp.h>
 #include <signal.h>
@@ -25,13 +26,14 @@ constexpr uint64_t kUnread = 0xdeadbeef00000000;  // upper bits that the kernel 
 class SeccompClaims : public testing::TestWithParam<Arch> {
  protected:
   // A call that this architecture lacks (open, fork … on arm64) answers nullopt.
-  std::optional<Verdict> ask(FilterName name, const char* call, Arguments arguments = {}) {
+  std::optional<Verdict> ask(FilterName name, const char* call, Arguments arguments = {},
+                             bool notify_exec = false) {
     uint32_t token = GetParam() == Arch::kX86_64 ? SCMP_ARCH_X86_64 : SCMP_ARCH_AARCH64;
     int number = seccomp_syscall_resolve_name_arch(token, call);
     EXPECT_NE(number, __NR_SCMP_ERROR) << call;
     if (number < 0) return {};
-    auto program =
-        GetParam() == Arch::kX86_64 ? x86_64_filter(name, false) : arm64_filter(name, false);
+    auto program = GetParam() == Arch::kX86_64 ? x86_64_filter(name, notify_exec)
+                                               : arm64_filter(name, notify_exec);
     return evaluate(program, call_data(GetParam(), static_cast<uint32_t>(number), arguments));
   }
 
@@ -299,6 +301,26 @@ TEST_P(SeccompClaims, RemovalsAskWhereSomethingMayBeLost) {
     expect(name, kAllow, "socketpair", {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC});
     expect(name, kAllow, "socket", {AF_UNIX, SOCK_SEQPACKET});
     expect(name, fail(EAFNOSUPPORT), "socketpair", {AF_INET, SOCK_STREAM});
+  }
+}
+
+// T39: with the one who answers dead, the kernel would let a cell answer its own questions.
+TEST_P(SeccompClaims, NobodyElseIsAskedInPlaceOfTheOneWhoAnswers) {
+  constexpr uint64_t kListener = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+  auto expect_one_listener = [&](FilterName name, bool notify_exec) {
+    for (uint64_t flags : {kListener, kListener | SECCOMP_FILTER_FLAG_TSYNC, kListener | kUnread})
+      EXPECT_EQ(ask(name, "seccomp", {SECCOMP_SET_MODE_FILTER, flags}, notify_exec), fail(EBUSY))
+          << "filter " << static_cast<int>(name);
+    for (uint64_t flags : {uint64_t{0}, uint64_t{SECCOMP_FILTER_FLAG_TSYNC}})
+      EXPECT_EQ(ask(name, "seccomp", {SECCOMP_SET_MODE_FILTER, flags}, notify_exec), kAllow);
+  };
+  for (FilterName name :
+       {FilterName::kNames, FilterName::kNamesAndRemovals, FilterName::kNamesAndReads})
+    for (bool notify_exec : {false, true}) expect_one_listener(name, notify_exec);
+  for (FilterName name : {FilterName::kStandard, FilterName::kNested, FilterName::kNoSockets}) {
+    expect_one_listener(name, true);
+    // Where nobody is asked, a listener is the program's own affair.
+    expect(name, kAllow, "seccomp", {SECCOMP_SET_MODE_FILTER, kListener});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <linux/netlink.h>
 #include <linux/prctl.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -342,7 +343,17 @@ std::vector<Group> no_sockets_groups() {
   };
 }
 
-std::vector<Group> notify_exec_groups() { return {{"programs", always(kAsk), "execve execveat"}}; }
+// Of two filters that ask, the newer one's listener is heard, and what it lets go on goes on. The
+// kernel refuses a second listener only while the first is open: a cell that has ended the one who
+// answers would answer itself (T39). EBUSY is the kernel's own word for it.
+static Group further_filters() {
+  return {"further filters",
+          allow_unless(has_any_bit(1, SECCOMP_FILTER_FLAG_NEW_LISTENER), fail(EBUSY)), "seccomp"};
+}
+
+std::vector<Group> notify_exec_groups() {
+  return {{"programs", always(kAsk), "execve execveat"}, further_filters()};
+}
 
 std::vector<Group> init_groups() {
   return {{"reaping and forwarding", always(kAllow),
@@ -431,6 +442,7 @@ std::vector<Group> names_groups(Asking which) {
         fail(EAFNOSUPPORT)},
        "socketpair"},
       {"ways to a socket", always(kAsk), "connect"},
+      further_filters(),
   };
 }
 
