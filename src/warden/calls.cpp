@@ -57,7 +57,7 @@ bool refuse_link(const Call& call, const Spot& at) {
 // can't be looked at (EMFILE, ENOMEM) is not judged as if it were not.
 struct Thing {
   long fd = -1, error = 0;
-  bool is_folder = false, is_link = false;
+  bool is_folder = false, is_link = false, is_file = false;
   explicit Thing(const Spot& spot) {
     fd = look_at(spot.folder, spot.name);
     if (fd < 0) {
@@ -69,6 +69,7 @@ struct Thing {
     if (error < 0) return;
     is_folder = S_ISDIR(info.st_mode);
     is_link = S_ISLNK(info.st_mode);
+    is_file = S_ISREG(info.st_mode);
   }
   ~Thing() { close_fd(fd); }
   Thing(const Thing&) = delete;
@@ -213,9 +214,10 @@ bool may_not_come(const Call& call, const Spot& from, const Spot& to, const Thin
   if (comes.fd < 0) return false;
   int moved = static_cast<int>(comes.fd);
   uint32_t rule = comes_above_protected(to.text, to.size, moved, to.folder);
-  // git writes a file beside it and renames it onto the one that is there. Whatever comes: another
-  // cell could have put a file in the place of a folder.
-  if (rule == kFree && (was.fd < 0 || was.is_folder))
+  // git writes a file beside it and renames it onto the one that is there: a file or a link, since a
+  // socket comes to have a name by bind(), which nobody asks about. Whatever comes: another cell
+  // could have put a file in the place of a folder.
+  if (rule == kFree && !was.is_file && !was.is_link)
     rule = forbids_new(to.text, to.size, to.folder);
   if (refuse_by(call, rule, to)) return true;
   if (comes.is_link && refuse_link(call, to)) return true;
