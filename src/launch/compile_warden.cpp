@@ -75,6 +75,7 @@ void CompiledWarden::compile(const WardenPlan& plan, int report_fd) {
   rules_.judge_reads = control_enabled("warden-reads");
   rules_.judge_sockets = control_enabled("warden-sockets");
   rules_.judge_places = control_enabled("warden-places");
+  rules_.judge_socket_places = control_enabled("warden-socket-places");
 }
 
 }  // namespace caisson

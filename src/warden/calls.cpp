@@ -176,6 +176,10 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
   long seen = sys_call(SYS_newfstatat, long{from.object}, "", &info, long{AT_EMPTY_PATH});
   if (seen < 0) return answer(call, seen);
   if (S_ISLNK(info.st_mode) && refuse_link(call, to)) return;
+  if (S_ISSOCK(info.st_mode) && comes_to_allowed_socket(from, to)) {
+    report(Refused::kSocket, kNoRule, from.text, from.size);
+    return answer(call, -EPERM);
+  }
   char number[24];
   put_number(number, static_cast<uint64_t>(from.object));
   finish(call,
@@ -254,6 +258,11 @@ void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, u
     return answer(call, moved.error < 0 ? moved.error : replaced.error);
   if (may_not_move(call, from, to, moved, replaced, flags & RENAME_EXCHANGE)) return;
   if (changes_scope(from, to)) return answer(call, -EXDEV);
+  // What moves may be a socket of the host, or a folder with one in it. `mv` copies it, and a copy
+  // of a socket leads nowhere.
+  bool exchange = flags & RENAME_EXCHANGE;
+  if (comes_to_allowed_socket(from, to) || (exchange && comes_to_allowed_socket(to, from)))
+    return answer(call, -EXDEV);
   if ((from.wants_folder || to.wants_folder) && !moved.is_folder) return answer(call, -ENOTDIR);
   finish(call,
          sys_call(SYS_renameat2, long{from.folder}, from.name, long{to.folder}, to.name,

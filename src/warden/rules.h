@@ -39,6 +39,7 @@ struct Rules {
   bool own_network;
   // Mutants clear one.
   bool judge_names, judge_renames, judge_links, judge_reads, judge_sockets, judge_places;
+  bool judge_socket_places;
 };
 
 // One refusal, as the supervisor hears of it.

@@ -126,6 +126,11 @@ void report(Refused, uint32_t rule, const char* path, uint32_t size);
 void answer(const Call&, long result);
 void answer_with(const Call&, long fd, bool close_on_exec);
 void take_open(const Call&, int dirfd, uint64_t path, uint64_t flags, uint64_t mode);
+long is_proc(long fd);  // 1, 0 or -errno: what can't be asked may be a way to ourselves
+bool is_foreign_proc(long fd, const char* path);  // a procfs that is not the cell's
+// What moves would stand at, above or below the path of a socket that may be connected to, and
+// could not be connected to before.
+bool comes_to_allowed_socket(const Spot& from, const Spot& to);
 void take_truncate(const Call&, uint64_t path, uint64_t size);
 void take_call(const Call&);
 void take_connect(const Call&);

@@ -76,7 +76,9 @@ class FilesCase(unittest.TestCase):
         os.makedirs(self.path("state"), mode=0o700, exist_ok=True)
         self.own()
         rules.setdefault("allow_write", [self.project])
-        policy = {"host_view": dict(rules, on=True), "limits": {"timeout": timeout}}
+        sockets = rules.pop("sockets", [])
+        policy = {"host_view": dict(rules, on=True), "limits": {"timeout": timeout},
+                  "network": {"sockets": sockets}}
         text = self.path("policy.json")
         with open(text, "w", encoding="utf-8") as file:
             json.dump(policy, file)

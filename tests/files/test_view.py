@@ -130,6 +130,40 @@ class Sockets(cell.FilesCase):
                             "socket.create_connection(t.getsockname()); print('tcp')")
         self.assertEqual(ended.out, "hello\ntcp\n", ended.inner_err)
 
+    def test_T43_no_socket_of_the_host_comes_to_an_allowed_path(self):
+        """It is allowed by its path, and the path lies in a folder that the cell writes."""
+        for name in ("allowed", "host", "host/in"):
+            os.mkdir(os.path.join(self.project, name))
+        for name in ("host/a", "host/in/a"):
+            self.host_socket(os.path.join(self.project, name))
+        paths = [os.path.join(self.project, name) for name in ("allowed", "agent.sock", "deep/s")]
+        script = ("import ctypes,os,socket\nlibc=ctypes.CDLL(None,use_errno=True)\n"
+                  "def attempt(f,*a):\n"
+                  " try: f(*a); print('did',a)\n"
+                  " except OSError: pass\n"
+                  "def exchange(a,b):\n"
+                  " if libc.renameat2(-100,a.encode(),-100,b.encode(),2): raise OSError\n"
+                  "for n in ('allowed/x','agent.sock','AGENT.SOCK'):\n"
+                  " attempt(os.link,'host/a',n); attempt(os.rename,'host/a',n)\n"
+                  "open('allowed/file','w')\n"
+                  "attempt(exchange,'host/a','allowed/file'); attempt(exchange,'allowed/file','host/a')\n"
+                  "os.mkdir('new'); os.link('host/a','new/s')\n"
+                  "for n in ('allowed/new','deep'): attempt(os.rename,'new',n)\n"
+                  "attempt(os.rename,'host/in','allowed/in')\n"
+                  # What the cell binds there itself it reaches, and files come and go.
+                  "s=socket.socket(socket.AF_UNIX); s.bind('agent.sock'); s.listen()\n"
+                  "socket.socket(socket.AF_UNIX).connect('agent.sock')\n"
+                  "os.rename('allowed/file','allowed/other'); os.link('allowed/other','allowed/l')\n"
+                  "print('end')")
+        ended = self.python(script, sockets=paths)
+        self.assertEqual(ended.out, "end\n", ended.inner_err)
+
+    def test_allowed_socket_of_the_host_is_reached(self):
+        path = os.path.join(self.project, "host.sock")
+        self.host_socket(path)
+        ended = self.run_cell([cell.PYTHON, "-c", self.CLIENT, path], sockets=[path])
+        self.assertEqual(ended.out, "connected\n")
+
     DATAGRAMS = ("import socket,sys\n"
                  "a,b=socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"
                  "a.send(b'x'); a.send(b'yy'); print(b.recv(9)+b'|'+b.recv(9))\n"
