@@ -63,14 +63,6 @@ constexpr std::string_view kTemporary = "/tmp/claude";
 // The cell's own in every view, and so the last resort for temporary files.
 constexpr std::string_view kOwnMemory = "/dev/shm";
 
-// The current folder's name may hold wildcards, and stands for itself.
-std::string escaped(const std::string& path) {
-  std::string out;
-  for (char c : path)
-    out += c == '*' || c == '?' || c == '[' ? fmt::format("[{}]", c) : std::string(1, c);
-  return out;
-}
-
 class FileMapper {
  public:
   FileMapper(const Scene& scene, Mapped& to)
@@ -96,11 +88,15 @@ class FileMapper {
  private:
   Result<void> add(const std::vector<PathEntry>& from, std::vector<FilePattern>& to) {
     for (const PathEntry& entry : from) {
-      Result<std::string> path = absolute_path(entry.text, scene_.caller);
+      // What stands before it (the project is called "[slug]") has no wildcards.
+      bool is_pattern = !entry.literal && has_wildcard(entry.text);
+      Result<std::string> path = is_pattern ? absolute_pattern(entry.text, scene_.caller)
+                                            : absolute_path(entry.text, scene_.caller);
       if (!path)
         return Error::plain(fmt::format("{}: {}", entry.origin, path.error().what),
                             path.error().hint);
-      to.push_back({.text = *path, .literal = entry.literal, .origin = entry.origin, .reason = {}});
+      bool literal = entry.literal || (!is_pattern && has_wildcard(*path));
+      to.push_back({.text = *path, .literal = literal, .origin = entry.origin, .reason = {}});
     }
     return {};
   }
@@ -205,13 +201,13 @@ class FileMapper {
 
   void protect_in_folder(const std::string& folder, const GitName& one) {
     std::string name(one.name);
-    bool only_older = is_made_in_older(name);
-    protect(escaped(folder) + "/" + name, false, only_older, one.reason).by_last_folder =
-        only_older;
     if (!has_wildcard(name)) {
       protect(folder + "/" + name, true, false, one.reason);
       return;
     }
+    bool only_older = is_made_in_older(name);
+    protect(escaped(folder) + "/" + name, false, only_older, one.reason).by_last_folder =
+        only_older;
   }
 
   // In it root's files belong to nobody, and ssh refuses to start when it reads one.

@@ -105,3 +105,98 @@ class Elsewhere(SrtTest):
         self.said = settings(write=["."], filesystem={"allowGitConfig": True})
         self.refused(".bare/hooks/x", ".bare/commondir")
         self.sh_ok("git config a.b c", said=self.said)
+
+
+class Brackets(SrtTest):
+    """The current folder's own name has wildcards in it."""
+
+    def setUp(self):
+        super().setUp()
+        self.here = self.folder("project/[slug]*")
+        for name in (".env", "sub/.env", "a.pem", "deploy.sh"):
+            self.project_file(f"[slug]*/{name}", "secret\n")
+
+    def test_rules_hold_there(self):
+        said = settings(read=["**/.env", "*.pem"], write=["."],
+                        filesystem={"denyWrite": ["deploy.sh", "absent.sh", "*.cfg"]})
+        ended = self.sh("cat .env sub/.env a.pem; for n in deploy.sh absent.sh x.cfg .bashrc; do "
+                        "(echo evil > $n) 2>/dev/null && echo $n; done; echo > fine && echo end",
+                        said=said, cwd=self.here)
+        self.assertEqual(ended.out, "end\n", ended)
+
+    def test_rules_of_the_home_folder_hold(self):
+        home = self.folder("h[o]me")
+        self.file("h[o]me/keys/a.key", "secret\n")
+        said = settings(read=["~/keys/*.key"], write=["~/work/**"])
+        self.folder("h[o]me/work")
+        ended = self.sh("cat ~/keys/a.key; echo > ~/work/file && echo end", said=said,
+                        env={"HOME": home}, cwd=self.here)
+        self.assertEqual(ended.out, "end\n", ended)
+
+    def test_writable_folder_by_a_pattern(self):
+        self.folder("project/[slug]*/out")
+        ended = self.sh("echo > out/file && echo end; (echo > other) 2>/dev/null && echo other",
+                        said=settings(write=["out/**"]), cwd=self.here)
+        self.assertEqual(ended.out, "end\n", ended)
+
+    def test_below_node_modules(self):
+        """What the current folder itself is called is no reason to leave it alone."""
+        here = self.folder("project/[x]/node_modules/q")
+        ended = self.sh("git init -q . && echo init; (echo > .mcp.json) && echo mcp; mkdir a; true",
+                        said=settings(write=["."]), cwd=here)
+        self.assertEqual(ended.out, "", ended)
+
+
+class Links(SrtTest):
+    """A protected name that is a link, and links on the way to one."""
+
+    def test_middle_links_of_a_rule_stay(self):
+        self.project_file("v1/deploy.sh", "good\n")
+        self.project_file("v1/bashrc", "good\n")
+        for target, name in (("v1", "current"), ("current/deploy.sh", "deploy.sh"),
+                             ("current/bashrc", ".bashrc")):
+            os.symlink(target, os.path.join(self.project, name))
+        said = settings(write=["."], filesystem={"denyWrite": ["deploy.sh"]})
+        ended = self.sh("mkdir v2; echo evil | tee v2/bashrc > v2/deploy.sh; "
+                        "ln -sfn v2 current 2>/dev/null && echo relinked; "
+                        "rm -f current 2>/dev/null && echo removed; "
+                        "mv current c 2>/dev/null && echo moved; "
+                        "ln -s v2 other && rm other && echo end", said=said)
+        self.assertEqual(ended.out, "end\n", ended)
+        for name in ("deploy.sh", ".bashrc"):
+            self.assertEqual(self.read(os.path.join(self.project, name)), "good\n")
+
+    def test_settings_behind_links_stay(self):
+        settings_text = '{"network":{"allowedDomains":[],"deniedDomains":[]},' \
+            '"filesystem":{"denyRead":[],"allowWrite":["."],"denyWrite":[]}}'
+        self.project_file("b/real.json", settings_text)
+        for target, name in (("b/real.json", "mid.json"), ("mid.json", "s.json"), ("b", "a")):
+            os.symlink(target, os.path.join(self.project, name))
+        for path, names in (("s.json", "s.json mid.json b/real.json b"), ("a/real.json", "a b")):
+            ended = self.srt("-s", path, "sh", "-c", f"for n in {names}; do "
+                             "rm -f $n 2>/dev/null && echo removed $n; "
+                             "mv $n x 2>/dev/null && echo moved $n; done; true")
+            self.assertEqual(ended.out, "", ended)
+
+    def test_protected_name_that_is_a_link_is_not_written_or_read_through(self):
+        for name in ("dot/bashrc", "conf/env.local", "shared.json"):
+            self.project_file(name, "as it was\n")
+        self.folder("project/prompts")
+        self.folder("project/pkg/.claude")
+        for target, name in (("../dot/bashrc", "pkg/.bashrc"), ("conf/env.local", ".env"),
+                             ("../shared.json", "pkg/.mcp.json"),
+                             ("../../prompts", "pkg/.claude/commands")):
+            os.symlink(target, os.path.join(self.project, name))
+        said = settings(read=["**/.env"], write=["."])
+        ended = self.sh("cat .env ./.env 2>/dev/null; for n in pkg/.bashrc pkg/.mcp.json "
+                        "pkg/.claude/commands/x pkg/../pkg/.claude/commands/./x; do "
+                        "(echo evil > $n) 2>/dev/null && echo $n; done; "
+                        "mkdir pkg/.claude/commands/d 2>/dev/null && echo d; "
+                        "ln -s prompts p && echo > p/free && cat conf/env.local", said=said)
+        self.assertEqual(ended.out, "as it was\n", ended)
+        self.assertEqual(os.listdir(os.path.join(self.project, "prompts")), ["free"])
+
+    def test_links_of_its_own_repository_are_its_own(self):
+        self.sh_ok("git init -q new && cd new && rm -rf .git/hooks && mkdir h && "
+                   "ln -s ../h .git/hooks && echo > .git/hooks/post-commit && test -e h/post-commit",
+                   said=settings(write=["."]))
