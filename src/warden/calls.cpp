@@ -104,7 +104,7 @@ void take_mkdir(const Call& call, int dirfd, uint64_t path, uint64_t mode) {
   take_umask_of(call);
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
-  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
+  uint32_t rule = forbids_write_of(spot);
   // As the kernel has it: `mkdir -p .git/info` is no attempt at a `.git` that is there.
   if (rule != kFree && is_there(spot)) return answer(call, -EEXIST);
   if (refuse_by(call, rule, spot)) return;
@@ -164,7 +164,7 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
   if (to.wants_folder) return answer(call, -ENOENT);
   if (warden.rules->judge_links && from.text[0] == '/') {
     if (refuse_write(call, from) != kFree) return;
-    uint32_t rule = forbids_read(from.text, from.size);
+    uint32_t rule = forbids_read_of(from);
     if (rule != kFree) {
       report(Refused::kRead, rule, from.text, from.size);
       return answer(call, -EACCES);
@@ -192,7 +192,7 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
 bool may_not_leave(const Call& call, const Spot& at, const Thing& there, bool readable) {
   if (refuse_write(call, at) != kFree) return true;
   // Under another name it could be read.
-  uint32_t rule = readable ? forbids_read(at.text, at.size) : kFree;
+  uint32_t rule = readable ? forbids_read_of(at) : kFree;
   if (rule != kFree) {
     report(Refused::kRead, rule, at.text, at.size);
     answer(call, -EACCES);
@@ -314,7 +314,7 @@ void answer_with(const Call& call, long fd, bool close_on_exec) {
 }
 
 uint32_t refuse_write(const Call& call, const Spot& spot) {
-  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
+  uint32_t rule = forbids_write_of(spot);
   if (rule == kFree) return rule;
   report(Refused::kWrite, rule, spot.text, spot.size);
   answer(call, -EPERM);

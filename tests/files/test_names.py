@@ -64,6 +64,20 @@ class Names(cell.FilesCase):
                            **self.protected())
         self.assertEqual(ended.out, "text\nfine\n")
 
+    def test_T07_protected_name_that_is_a_link_is_not_written_through(self):
+        """Nor what lies behind one; by the name that it leads to it is a file like others."""
+        self.folders("cfg", "store/hooks", "repo")
+        for target, name in (("cfg", ".tool"), ("../store", "repo/.git"), ("cfg", "free")):
+            os.symlink(target, os.path.join(self.project, name))
+        script = ("attempt(os.makedirs,'.tool/commands')\nattempt(os.mkdir,'.tool/./commands')\n"
+                  "attempt(write,'.tool/x/../commands/y')\nattempt(write,'repo/.git/hooks/y')\n"
+                  "attempt(os.mkdir,'.tool/x')\nattempt(write,'.tool/x/../commands')\n"
+                  "attempt(write,'free/file')\nattempt(write,'store/hooks/file')\n"
+                  "os.makedirs('new/h')\nos.mkdir('new/.git')\nos.symlink('../h','new/.git/hooks')\n"
+                  "attempt(write,'new/.git/hooks/file')\n")
+        self.assertEqual(self.attempts(script),
+                         [EPERM, EPERM, ENOENT, EPERM, 0, EPERM, 0, 0, 0])
+
     def test_T07_existing_name_is_not_written_renamed_or_linked_away(self):
         self.write("project", "sub", ".bashrc")
         script = ("attempt(write,'sub/.bashrc',os.O_WRONLY)\nattempt(write,'sub/.bashrc',os.O_RDWR)\n"
