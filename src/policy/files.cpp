@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "policy/kernel_mounts.h"
 #include "policy/known_paths.h"
 #include "policy/link_walk.h"
 #include "policy/places.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kMostPatterns = 1024, kMostPlaces = 512, kMostComponents = 48;
 constexpr size_t kMostPatternBytes = 4095;
+constexpr size_t kMostMountinfo = 1 << 20;
 
 using Components = std::vector<std::string_view>;  // parts of a text that outlives them
 
@@ -106,6 +108,7 @@ class FileResolver {
       literal_places(rules_.deny_read, FilePlaceKind::kHidden);
       literal_places(rules_.allow_read, FilePlaceKind::kShown);
     }
+    kernel_places();
     private_places();
     resolve_sockets();
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write})
@@ -186,6 +189,25 @@ class FileResolver {
     if (!place) return;
     place->untold = pattern.untold;
     candidates_.push_back(std::move(*place));
+  }
+
+  // What root writes there it writes to the kernel (sysfs, a cgroup, /proc/sys in a container's
+  // tree), and a procfs that is not the cell's shows it the host's processes, its own warden among
+  // them. No allowWrite means that.
+  void kernel_places() {
+    if (!rules_.host_view) return;
+    std::optional<std::string> text = files_.read("/proc/self/mountinfo", kMostMountinfo);
+    if (!text) return;
+    for (const KernelMount& mount : kernel_mounts(*text)) {
+      auto kind = mount.shows_processes ? FilePlaceKind::kHidden : FilePlaceKind::kReadOnly;
+      std::optional<FilePlace> place = place_at(mount.path, kind, "the kernel's own");
+      if (!place || place->path != mount.path) continue;
+      std::erase_if(candidates_, [&](const FilePlace& one) {
+        return one.kind == FilePlaceKind::kWritable && is_within(one.path, mount.path);
+      });
+      place->untold = true;
+      candidates_.push_back(std::move(*place));
+    }
   }
 
   void private_places() {
@@ -299,7 +321,7 @@ class FileResolver {
       case FilePlaceKind::kWritable:
         return !cover || in_memory || cover->kind == FilePlaceKind::kShown;
       case FilePlaceKind::kReadOnly:
-        return cover && cover->kind == FilePlaceKind::kWritable;
+        return cover ? cover->kind == FilePlaceKind::kWritable : rules_.unlimited;
       case FilePlaceKind::kHidden:
         return !in_memory;
       case FilePlaceKind::kShown:

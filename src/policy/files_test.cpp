@@ -130,6 +130,22 @@ TEST(HostView, EveryLinkOnTheWayToWhatMayNotBeWrittenStays) {
   EXPECT_EQ(policy.file_rules.deny_read.size(), 1u);
 }
 
+TEST(HostView, WhatIsTheKernelsIsReadOnlyWhateverIsWritable) {
+  FakeHostFiles files = host();
+  files.folder("/sys/fs/cgroup/x").folder("/home/ann/project/proc");
+  files.file("/proc/self/mountinfo",
+             "1 0 0:1 / /sys rw - sysfs sysfs rw\n"
+             "2 0 0:2 / /home/ann/project/proc rw - proc proc rw\n");
+  auto places_of = [&](const char* writable) {
+    return places(resolve(view({.allow_write = {pattern(writable)}}), ann(), {{"/bin/true"}}, files)
+                      .value());
+  };
+  std::pair<Kind, std::string> hidden{Kind::kHidden, "/home/ann/project/proc"};
+  EXPECT_EQ(places_of("/"), (std::vector<std::pair<Kind, std::string>>{
+                                {Kind::kWritable, "/"}, hidden, {Kind::kReadOnly, "/sys"}}));
+  EXPECT_EQ(places_of("/sys/fs/cgroup/x"), (std::vector<std::pair<Kind, std::string>>{hidden}));
+}
+
 TEST(HostView, ASetOfOneIsThatOne) {
   Policy policy =
       resolved({.deny_write = {pattern("/home/ann/[l]ink/**/x"), pattern("/a/[[]slug]/f"),

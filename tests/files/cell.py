@@ -88,9 +88,10 @@ class FilesCase(unittest.TestCase):
             environment["CAISSON_MUTANT"] = MUTANT
         return [BINARY, "exec", "--policy", text], environment
 
-    def run_cell(self, argv, cwd=None, timeout="30s", **rules):
+    def run_cell(self, argv, cwd=None, timeout="30s", before=(), **rules):
+        """`before`: the words of a program that executes the rest."""
         words, environment = self.command(rules, timeout)
-        done = subprocess.run(words + ["--json-output", "--"] + argv, cwd=cwd or self.project,
+        done = subprocess.run([*before] + words + ["--json-output", "--"] + argv, cwd=cwd or self.project,
                               env=environment, preexec_fn=take_identity, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=DEADLINE, check=False)
         ended = Ended(done)

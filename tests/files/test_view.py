@@ -101,6 +101,39 @@ class View(cell.FilesCase):
         self.assertIn("Read-only", ended.inner_err)
 
 
+class KernelFiles(cell.FilesCase):
+    """sysfs, control groups and the procfs of another place, in the host's tree."""
+
+    OPEN = ("import os,sys\n"
+            "for p in sys.argv[1:]:\n"
+            " try: os.close(os.open(p,os.O_WRONLY)); print('opened',p)\n"
+            " except OSError as e: print(e.errno)\n")
+
+    def test_T22_no_switch_of_the_kernel_is_written_whatever_is_writable(self):
+        paths = ["/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state",
+                 "/sys/fs/cgroup/cgroup.procs", "/proc/sys/kernel/core_pattern"]
+        paths = [path for path in paths if os.path.exists(path)]
+        for writable in ("/", "/sys"):
+            ended = self.run_cell([cell.PYTHON, "-c", self.OPEN, *paths], allow_write=[writable])
+            self.assertNotIn("opened", ended.out)
+        ended = self.shell("echo > file && cat file", allow_write=["/"])
+        self.assertEqual(ended.out, "\n", ended.inner_err)
+
+    def test_T22_T24_procfs_of_another_place_is_hidden(self):
+        if cell.IDENTITY != "root":
+            return  # nobody else can mount one
+        os.mkdir(os.path.join(self.project, "p"))
+        before = ["unshare", "-m", "sh", "-c",
+                  f"mount -t proc proc {self.project}/p && exec \"$@\"", "sh"]
+        script = "ls p | wc -l; ls /proc | grep -c '^1$'; echo x > p/sys/kernel/core_pattern"
+        ended = self.run_cell(["/bin/sh", "-c", script], before=before)
+        self.assertEqual(ended.out, "0\n1\n", ended.inner_err)
+        # The probe itself works.
+        done = cell.subprocess.run(before + ["/bin/sh", "-c", "ls p | wc -l"], cwd=self.project,
+                                   capture_output=True, check=True)
+        self.assertGreater(int(done.stdout), 50)
+
+
 class Sockets(cell.FilesCase):
     CLIENT = ("import socket,sys\ns=socket.socket(socket.AF_UNIX)\n"
               "try:\n s.connect(sys.argv[1]); print('connected')\n"
