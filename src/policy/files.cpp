@@ -278,9 +278,9 @@ class FileResolver {
     return out;
   }
 
-  // Every other link on the way to what may not be written: whoever leads one elsewhere puts another
-  // file in the place of the one that is protected. And the end of a way that leads to nothing yet.
-  // What may not be read is known by its own path.
+  // Every other link on the way to what may not be written: whoever leads one elsewhere puts
+  // another file in the place of the one that is protected. And the end of a way that leads to
+  // nothing yet. What may not be read is known by its own path.
   std::vector<std::string> links_of(const std::vector<FilePattern>& list, const std::string& path,
                                     const std::string& own,
                                     const std::optional<std::string>& target) {

@@ -23,7 +23,7 @@ struct Character {
 };
 
 Character character_at(const char* text, uint32_t at, uint32_t end) {
-  auto byte = [&](uint32_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
+  auto byte = [&](uint32_t i) { return uint32_t{static_cast<unsigned char>(text[i])}; };
   uint32_t first = byte(at);
   uint32_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
   if (first > 0xf4 || length == 0 || at + length > end) return {0x110000 + first, 1};

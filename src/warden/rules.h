@@ -12,8 +12,9 @@ struct Part {
   Kind kind;
 };
 
-// Letters of what is denied are compared without their case: a folder of ext4 or a share can be told
-// to do the same, and then ".BASHRC" is ".bashrc" (T06). What is granted is that name and no other.
+// Letters of what is denied are compared without their case: a folder of ext4 or a share can be
+// told to do the same, and then ".BASHRC" is ".bashrc" (T06). What is granted is that name and no
+// other.
 enum class Letters : uint8_t { kAnyCase, kExact };
 
 constexpr unsigned kMostParts = 60;  // the states of a match are the bits of one word
