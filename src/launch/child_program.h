@@ -145,6 +145,7 @@ struct ChildProgram {
                      // do it
   bool drop_capabilities;
   bool wipe_environment, close_descriptors, die_with_parent, not_dumpable, filter_init;
+  bool end_with_warden;
 };
 static_assert(std::is_trivially_copyable_v<ChildProgram>);
 static_assert(std::is_trivially_destructible_v<Step>);

@@ -76,6 +76,7 @@ long spawn_warden(ChildState& state) {
   long pid = caisson_clone_call(SIGCHLD, stack + sizeof stack, become_warden, &state);
   sys_call(SYS_close, long{state.warden_sockets[0]});
   if (state.program->report_fd >= 0) sys_call(SYS_close, long{state.program->report_fd});
+  if (pid >= 0) state.warden_pid = static_cast<int>(pid);
   return pid < 0 ? pid : 0;
 }
 

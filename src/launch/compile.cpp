@@ -302,6 +302,7 @@ class Compiler {
     if (!plan_.warden) return;
     out_.warden_.compile(*plan_.warden, descriptors.report);
     program.warden = out_.warden_.rules();
+    program.end_with_warden = control_enabled("warden-end");
     if (!control_enabled("seccomp-warden")) return;
     auto filter = filter_for(FilterName::kWarden, false);
     program.warden_filter = filter.data();

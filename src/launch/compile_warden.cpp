@@ -63,6 +63,7 @@ void CompiledWarden::compile(const WardenPlan& plan, int report_fd) {
   rules_.deny_write = patterns(plan.deny_write, rules_.deny_write_count);
   rules_.deny_read = patterns(plan.deny_read, rules_.deny_read_count);
   rules_.allow_read = patterns(plan.allow_read, rules_.allow_read_count);
+  for (warden::Pattern& one : patterns_.back()) one.letters = warden::Letters::kExact;
   for (const std::string& path : plan.sockets) sockets_.push_back(keep(path).c_str());
   rules_.sockets = sockets_.data();
   rules_.socket_count = static_cast<uint32_t>(sockets_.size());
@@ -75,6 +76,8 @@ void CompiledWarden::compile(const WardenPlan& plan, int report_fd) {
   rules_.judge_reads = control_enabled("warden-reads");
   rules_.judge_sockets = control_enabled("warden-sockets");
   rules_.judge_places = control_enabled("warden-places");
+  rules_.judge_socket_places = control_enabled("warden-socket-places");
+  rules_.judge_through_links = control_enabled("warden-through-links");
 }
 
 }  // namespace caisson

@@ -32,13 +32,21 @@ static void confine(ChildState& state) {
   sys_call(SYS_exit_group, 125L);
 }
 
+[[noreturn]] static void end_everything(ChildState& state, int program_status);
+
 // Reaps all that has ended. The wait status of the program once it is among them, else -1.
-static int reap(const ChildState& state) {
+//
+// A warden that was killed is the cell's end: what it has judged would be for somebody else to
+// judge, and whoever kills it hopes to be that (T39). By itself it ends with 0, when the last
+// process that could ask is about to be gone.
+static int reap(ChildState& state) {
   for (;;) {
     int status = 0;
     long pid = sys_call(SYS_wait4, -1L, &status, long{WNOHANG}, 0L);
     if (pid <= 0) return -1;
     if (pid == state.program_pid) return status;
+    if (pid == state.warden_pid && status != 0 && state.program->end_with_warden)
+      end_everything(state, SIGKILL);
   }
 }
 

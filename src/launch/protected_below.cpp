@@ -56,6 +56,12 @@ bool may_be_in_head(const WardenPlan& plan, const FilePattern& pattern, const st
   return ::lstat(path.c_str(), &info) == 0;
 }
 
+// A link can't be covered by a mount.
+bool is_link(const std::string& path) {
+  struct stat info;
+  return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 }  // namespace
 
 bool may_hold_protected(const WardenPlan& plan) {
@@ -67,6 +73,8 @@ bool may_hold_protected(const WardenPlan& plan) {
     if (may_be_in_head(plan, pattern, head)) return true;
     flat = std::move(head);
   }
+  for (const FilePattern& pattern : plan.deny_write)
+    if (!has_wildcard_part(pattern) && is_link(pattern.text)) return true;
   return false;
 }
 

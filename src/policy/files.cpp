@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "policy/kernel_mounts.h"
 #include "policy/known_paths.h"
+#include "policy/link_walk.h"
 #include "policy/places.h"
 #include "policy/record.h"
 #include "policy/units.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr size_t kMostPatterns = 1024, kMostPlaces = 512, kMostComponents = 48;
 constexpr size_t kMostPatternBytes = 4095;
+constexpr size_t kMostMountinfo = 1 << 20;
 
 using Components = std::vector<std::string_view>;  // parts of a text that outlives them
 
@@ -54,6 +57,43 @@ std::string canonical_head(KnownPaths& paths, const Components& components, size
   return path_of(components, count);
 }
 
+// What a part of a pattern matches when it is one name: each wildcard in it is a set of one, as in
+// "[[]slug]". Nothing: it may be several.
+std::optional<std::string> only_name(std::string_view part) {
+  std::string name;
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part[i] == '*' || part[i] == '?') return std::nullopt;
+    if (part[i] != '[') {
+      name += part[i];
+      continue;
+    }
+    bool one = i + 2 < part.size() && part[i + 2] == ']' &&
+               std::string_view("!^]").find(part[i + 1]) == std::string_view::npos;
+    if (!one) return std::nullopt;
+    name += part[i + 1];
+    i += 2;
+  }
+  return name;
+}
+
+// The names that a pattern begins with, before the first part that may be several.
+std::vector<std::string> leading_names(const FilePattern& pattern, std::string_view text) {
+  std::vector<std::string> names;
+  for (std::string_view part : components_of(text)) {
+    std::optional<std::string> name = pattern.literal ? std::string(part) : only_name(part);
+    if (!name) break;
+    names.push_back(std::move(*name));
+  }
+  return names;
+}
+
+// The one path that a pattern means, if there is one.
+std::optional<std::string> only_path(const FilePattern& pattern, std::string_view text) {
+  std::vector<std::string> names = leading_names(pattern, text);
+  if (names.size() < components_of(text).size()) return std::nullopt;
+  return path_of(Components(names.begin(), names.end()), names.size());
+}
+
 class FileResolver {
  public:
   FileResolver(const Scene& scene, Policy& policy)
@@ -69,6 +109,7 @@ class FileResolver {
       literal_places(rules_.deny_read, FilePlaceKind::kHidden);
       literal_places(rules_.allow_read, FilePlaceKind::kShown);
     }
+    kernel_places();
     private_places();
     resolve_sockets();
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write})
@@ -123,7 +164,8 @@ class FileResolver {
       std::string text = pattern.text;
       if (!pattern.literal && text.ends_with("/**")) text.resize(text.size() - 3);
       if (text.empty()) text = "/";
-      std::optional<FilePlace> place = place_at(text, FilePlaceKind::kWritable, pattern.origin);
+      std::string path = only_path(pattern, text).value_or(text);
+      std::optional<FilePlace> place = place_at(path, FilePlaceKind::kWritable, pattern.origin);
       if (place)
         candidates_.push_back(std::move(*place));
       else if (!pattern.literal && has_wildcard(text))
@@ -137,11 +179,36 @@ class FileResolver {
 
   // A pattern with wildcards is a literal too, when a thing of that very name is there.
   void literal_places(const std::vector<FilePattern>& list, FilePlaceKind kind) {
-    for (const FilePattern& pattern : list)
-      if (std::optional<FilePlace> place = place_at(pattern.text, kind, pattern.origin)) {
-        place->untold = pattern.untold;
-        candidates_.push_back(std::move(*place));
-      }
+    for (const FilePattern& pattern : list) {
+      add_place(pattern, pattern.text, kind);
+      std::optional<std::string> path = only_path(pattern, pattern.text);
+      if (path && *path != pattern.text) add_place(pattern, *path, kind);
+    }
+  }
+  void add_place(const FilePattern& pattern, const std::string& path, FilePlaceKind kind) {
+    std::optional<FilePlace> place = place_at(path, kind, pattern.origin);
+    if (!place) return;
+    place->untold = pattern.untold;
+    candidates_.push_back(std::move(*place));
+  }
+
+  // What root writes there it writes to the kernel (sysfs, a cgroup, /proc/sys in a container's
+  // tree), and a procfs that is not the cell's shows it the host's processes, its own warden among
+  // them. No allowWrite means that.
+  void kernel_places() {
+    if (!rules_.host_view) return;
+    std::optional<std::string> text = files_.read("/proc/self/mountinfo", kMostMountinfo);
+    if (!text) return;
+    for (const KernelMount& mount : kernel_mounts(*text)) {
+      auto kind = mount.shows_processes ? FilePlaceKind::kHidden : FilePlaceKind::kReadOnly;
+      std::optional<FilePlace> place = place_at(mount.path, kind, "the kernel's own");
+      if (!place || place->path != mount.path) continue;
+      std::erase_if(candidates_, [&](const FilePlace& one) {
+        return one.kind == FilePlaceKind::kWritable && is_within(one.path, mount.path);
+      });
+      place->untold = true;
+      candidates_.push_back(std::move(*place));
+    }
   }
 
   void private_places() {
@@ -181,28 +248,52 @@ class FileResolver {
     std::vector<FilePattern> out;
     for (const FilePattern& pattern : list) {
       Components parts = components_of(pattern.text);
-      size_t head = literal_components(pattern);
+      std::vector<std::string> names = leading_names(pattern, pattern.text);
+      Components head(names.begin(), names.end());
       auto add = [&](std::string text, size_t literal) {
         FilePattern one = pattern;
         one.text = std::move(text);
         one.literal_head = literal;
         out.push_back(std::move(one));
       };
-      if (head < parts.size()) {
-        std::string start = canonical_head(paths_, parts, head);
+      if (head.size() < parts.size()) {
+        std::string start = canonical_head(paths_, head, head.size());
         size_t count = components_of(start).size();
         if (start == "/") start.clear();
-        for (size_t i = head; i < parts.size(); ++i) add_to_path(start, parts[i]);
+        for (size_t i = head.size(); i < parts.size(); ++i) add_to_path(start, parts[i]);
         add(start, count);
       } else if (!parts.empty()) {
-        std::string folder = canonical_head(paths_, parts, parts.size() - 1);
-        std::string own = join_path(folder, parts.back());
+        std::string folder = canonical_head(paths_, head, head.size() - 1);
+        std::string own = join_path(folder, head.back());
         add(own, components_of(own).size());
-        std::optional<std::string> target = paths_.canonical(pattern.text);
+        std::optional<std::string> target = paths_.canonical(path_of(head, head.size()));
         if (target && *target != own) add(*target, components_of(*target).size());
+        for (std::string& link : links_of(list, path_of(head, head.size()), own, target)) {
+          size_t count = components_of(link).size();
+          add(std::move(link), count);
+          // What lies behind it is for other rules to say.
+          out.back().covers = FilePattern::Covers::kItself;
+        }
       }
     }
     return out;
+  }
+
+  // Every other link on the way to what may not be written: whoever leads one elsewhere puts
+  // another file in the place of the one that is protected. And the end of a way that leads to
+  // nothing yet. What may not be read is known by its own path.
+  std::vector<std::string> links_of(const std::vector<FilePattern>& list, const std::string& path,
+                                    const std::string& own,
+                                    const std::optional<std::string>& target) {
+    if (&list != &rules_.deny_write) return {};
+    if (own == path && (target ? *target == own : files_.name_at(own) != HostFiles::Name::kLink))
+      return {};
+    LinkWalk walk = walk_links(path, files_);
+    std::vector<std::string> found;
+    for (const Link& link : walk.links)
+      if (link.path != own) found.push_back(link.path);
+    if (!target && walk.complete && walk.end() != own) found.push_back(walk.end());
+    return found;
   }
 
   // Innermost of those already kept.
@@ -231,7 +322,7 @@ class FileResolver {
       case FilePlaceKind::kWritable:
         return !cover || in_memory || cover->kind == FilePlaceKind::kShown;
       case FilePlaceKind::kReadOnly:
-        return cover && cover->kind == FilePlaceKind::kWritable;
+        return cover ? cover->kind == FilePlaceKind::kWritable : rules_.unlimited;
       case FilePlaceKind::kHidden:
         return !in_memory;
       case FilePlaceKind::kShown:

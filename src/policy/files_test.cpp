@@ -117,6 +117,50 @@ TEST(HostView, TheHeadOfAPatternHasItsLinksResolved) {
   EXPECT_EQ(rules[2].text, "/home/ann/project");  // and what it leads to
 }
 
+// Whoever leads one of them elsewhere puts another file in the place of the one that is protected.
+TEST(HostView, EveryLinkOnTheWayToWhatMayNotBeWrittenStays) {
+  Policy policy = resolved({.deny_read = {pattern("/home/ann/link/x")},
+                            .deny_write = {pattern("/home/ann/link/x")}})
+                      .value();
+  const std::vector<FilePattern>& rules = policy.file_rules.deny_write;
+  ASSERT_EQ(rules.size(), 2u);
+  EXPECT_EQ(rules[0].text, "/home/ann/project/x");
+  EXPECT_EQ(rules[1].text, "/home/ann/link");
+  EXPECT_TRUE(rules[1].covers == FilePattern::Covers::kItself);
+  EXPECT_EQ(policy.file_rules.deny_read.size(), 1u);
+}
+
+TEST(HostView, WhatIsTheKernelsIsReadOnlyWhateverIsWritable) {
+  FakeHostFiles files = host();
+  files.folder("/sys/fs/cgroup/x").folder("/home/ann/project/proc");
+  files.file("/proc/self/mountinfo",
+             "1 0 0:1 / /sys rw - sysfs sysfs rw\n"
+             "2 0 0:2 / /home/ann/project/proc rw - proc proc rw\n");
+  auto places_of = [&](const char* writable) {
+    return places(resolve(view({.allow_write = {pattern(writable)}}), ann(), {{"/bin/true"}}, files)
+                      .value());
+  };
+  std::pair<Kind, std::string> hidden{Kind::kHidden, "/home/ann/project/proc"};
+  EXPECT_EQ(places_of("/"), (std::vector<std::pair<Kind, std::string>>{
+                                {Kind::kWritable, "/"}, hidden, {Kind::kReadOnly, "/sys"}}));
+  EXPECT_EQ(places_of("/sys/fs/cgroup/x"), (std::vector<std::pair<Kind, std::string>>{hidden}));
+}
+
+TEST(HostView, ASetOfOneIsThatOne) {
+  Policy policy =
+      resolved({.deny_write = {pattern("/home/ann/[l]ink/**/x"), pattern("/a/[[]slug]/f"),
+                               pattern("/a/[ab]/f"), pattern("/a/[!]/f")}})
+          .value();
+  const std::vector<FilePattern>& rules = policy.file_rules.deny_write;
+  ASSERT_EQ(rules.size(), 4u);
+  EXPECT_EQ(rules[0].text, "/home/ann/project/**/x");
+  EXPECT_EQ(rules[0].literal_head, 3u);
+  EXPECT_EQ(rules[1].text, "/a/[slug]/f");
+  EXPECT_EQ(rules[1].literal_head, 3u);
+  EXPECT_EQ(rules[2].literal_head, 1u);
+  EXPECT_EQ(rules[3].literal_head, 1u);
+}
+
 TEST(HostView, APatternThatIsNoneIsRefused) {
   for (const char* text : {"relative", "/a/../b", ""})
     EXPECT_FALSE(resolved({.deny_write = {pattern(text)}}).ok()) << text;

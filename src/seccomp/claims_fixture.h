@@ -17,13 +17,14 @@ constexpr uint64_t kUnread = 0xdeadbeef00000000;  // upper bits that the kernel 
 class SeccompClaims : public testing::TestWithParam<Arch> {
  protected:
   // A call that this architecture lacks (open, fork … on arm64) answers nullopt.
-  std::optional<Verdict> ask(FilterName name, const char* call, Arguments arguments = {}) {
+  std::optional<Verdict> ask(FilterName name, const char* call, Arguments arguments = {},
+                             bool notify_exec = false) {
     uint32_t token = GetParam() == Arch::kX86_64 ? SCMP_ARCH_X86_64 : SCMP_ARCH_AARCH64;
     int number = seccomp_syscall_resolve_name_arch(token, call);
     EXPECT_NE(number, __NR_SCMP_ERROR) << call;
     if (number < 0) return {};
-    auto program =
-        GetParam() == Arch::kX86_64 ? x86_64_filter(name, false) : arm64_filter(name, false);
+    auto program = GetParam() == Arch::kX86_64 ? x86_64_filter(name, notify_exec)
+                                               : arm64_filter(name, notify_exec);
     return evaluate(program, call_data(GetParam(), static_cast<uint32_t>(number), arguments));
   }
 

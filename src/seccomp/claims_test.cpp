@@ -3,6 +3,7 @@
 #include <linux/keyctl.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -250,6 +251,26 @@ TEST_P(SeccompClaims, RemovalsAskWhereSomethingMayBeLost) {
     expect(name, kAllow, "socketpair", {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC});
     expect(name, kAllow, "socket", {AF_UNIX, SOCK_SEQPACKET});
     expect(name, fail(EAFNOSUPPORT), "socketpair", {AF_INET, SOCK_STREAM});
+  }
+}
+
+// T39: with the one who answers dead, the kernel would let a cell answer its own questions.
+TEST_P(SeccompClaims, NobodyElseIsAskedInPlaceOfTheOneWhoAnswers) {
+  constexpr uint64_t kListener = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+  auto expect_one_listener = [&](FilterName name, bool notify_exec) {
+    for (uint64_t flags : {kListener, kListener | SECCOMP_FILTER_FLAG_TSYNC, kListener | kUnread})
+      EXPECT_EQ(ask(name, "seccomp", {SECCOMP_SET_MODE_FILTER, flags}, notify_exec), fail(EBUSY))
+          << "filter " << static_cast<int>(name);
+    for (uint64_t flags : {uint64_t{0}, uint64_t{SECCOMP_FILTER_FLAG_TSYNC}})
+      EXPECT_EQ(ask(name, "seccomp", {SECCOMP_SET_MODE_FILTER, flags}, notify_exec), kAllow);
+  };
+  for (FilterName name :
+       {FilterName::kNames, FilterName::kNamesAndRemovals, FilterName::kNamesAndReads})
+    for (bool notify_exec : {false, true}) expect_one_listener(name, notify_exec);
+  for (FilterName name : {FilterName::kStandard, FilterName::kNested, FilterName::kNoSockets}) {
+    expect_one_listener(name, true);
+    // Where nobody is asked, a listener is the program's own affair.
+    expect(name, kAllow, "seccomp", {SECCOMP_SET_MODE_FILTER, kListener});
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "policy/files.h"
 #include "policy/places.h"
 #include "srt/git.h"
 #include "srt/mapping.h"
@@ -34,17 +35,33 @@ constexpr const char* kNewGit =
 constexpr const char* kBareRepository =
     "a folder with a HEAD can be a repository, and git outside would run what its configuration "
     "names: make a new folder for it, or set filesystem.allowGitConfig";
+constexpr const char* kRuns = "git runs them outside";
+constexpr const char* kLeads = "it leads git to other hooks";
+// In the folder of a repository: what git runs, what names programs, and where it looks for both
+// instead. Each worktree has a folder in it, each submodule one that is a repository of its own,
+// and a worktree has its own submodules.
+struct GitName {
+  std::string_view name;
+  const char* reason;
+};
+constexpr GitName kGitNames[] = {{"hooks", kRuns},
+                                 {"commondir", kLeads},
+                                 {"config", kNamesPrograms},
+                                 {"config.worktree", kNamesPrograms},
+                                 {"modules/**/hooks", kRuns},
+                                 {"modules/**/commondir", kLeads},
+                                 {"modules/**/config", kNamesPrograms},
+                                 {"modules/**/config.worktree", kNamesPrograms},
+                                 {"worktrees/*/commondir", kLeads},
+                                 {"worktrees/*/gitdir", kLeads},
+                                 {"worktrees/*/config.worktree", kNamesPrograms},
+                                 {"worktrees/*/modules/**/hooks", kRuns},
+                                 {"worktrees/*/modules/**/commondir", kLeads},
+                                 {"worktrees/*/modules/**/config", kNamesPrograms},
+                                 {"worktrees/*/modules/**/config.worktree", kNamesPrograms}};
 constexpr std::string_view kTemporary = "/tmp/claude";
 // The cell's own in every view, and so the last resort for temporary files.
 constexpr std::string_view kOwnMemory = "/dev/shm";
-
-// The current folder's name may hold wildcards, and stands for itself.
-std::string escaped(const std::string& path) {
-  std::string out;
-  for (char c : path)
-    out += c == '*' || c == '?' || c == '[' ? fmt::format("[{}]", c) : std::string(1, c);
-  return out;
-}
 
 class FileMapper {
  public:
@@ -71,11 +88,15 @@ class FileMapper {
  private:
   Result<void> add(const std::vector<PathEntry>& from, std::vector<FilePattern>& to) {
     for (const PathEntry& entry : from) {
-      Result<std::string> path = absolute_path(entry.text, scene_.caller);
+      // What stands before it (the project is called "[slug]") has no wildcards.
+      bool is_pattern = !entry.literal && has_wildcard(entry.text);
+      Result<std::string> path = is_pattern ? absolute_pattern(entry.text, scene_.caller)
+                                            : absolute_path(entry.text, scene_.caller);
       if (!path)
         return Error::plain(fmt::format("{}: {}", entry.origin, path.error().what),
                             path.error().hint);
-      to.push_back({.text = *path, .literal = entry.literal, .origin = entry.origin, .reason = {}});
+      bool literal = entry.literal || (!is_pattern && has_wildcard(*path));
+      to.push_back({.text = *path, .literal = literal, .origin = entry.origin, .reason = {}});
     }
     return {};
   }
@@ -135,52 +156,58 @@ class FileMapper {
       protect(anywhere + "HEAD", false, true, kBareRepository).covers =
           FilePattern::Covers::kNewFile;
     }
-    protect_bare(anywhere);
-    for (const char* name : {".git/hooks", ".git/modules/**/hooks"})
-      protect_in_repositories(anywhere, name, "git runs them outside");
-    // Where git looks for both instead.
-    for (const char* name : {".git/commondir", ".git/modules/**/commondir",
-                             ".git/worktrees/*/commondir", ".git/worktrees/*/gitdir"})
-      protect_in_repositories(anywhere, name, "it leads git to other hooks");
-    if (said_.allow_git_config) return;
-    for (const char* name : {".git/config", ".git/config.worktree", ".git/modules/**/config",
-                             ".git/modules/**/config.worktree", ".git/worktrees/*/config.worktree"})
-      protect_in_repositories(anywhere, name, kNamesPrograms);
+    for (const GitName& one : git_names()) {
+      protect_in_repositories(anywhere, one);
+      // Of bare ones that were there, by the names that they have by custom.
+      for (const char* folder : {"?*.git/", ".bare/"})
+        protect(anywhere + folder + std::string(one.name), false, true, one.reason).by_last_folder =
+            true;
+    }
   }
 
-  // Of those that were there, by the name that they have by custom.
-  void protect_bare(const std::string& anywhere) {
-    auto add = [&](const char* name, const char* reason) {
-      protect(anywhere + "?*.git/" + name, false, true, reason).by_last_folder = true;
-    };
-    add("hooks", "git runs them outside");
-    add("commondir", "it leads git to other hooks");
-    if (said_.allow_git_config) return;
-    for (const char* name : {"config", "config.worktree"}) add(name, kNamesPrograms);
+  std::vector<GitName> git_names() const {
+    std::vector<GitName> names;
+    for (const GitName& one : kGitNames)
+      if (!said_.allow_git_config || std::string_view(one.reason) != kNamesPrograms)
+        names.push_back(one);
+    return names;
   }
 
-  void protect_in_repositories(const std::string& anywhere, std::string_view name,
-                               const char* reason) {
-    // `git worktree add` makes a folder in the `.git` of a repository that was there.
-    protect(anywhere + std::string(name), false, true, reason).by_last_folder =
-        said_.allow_git_config || name.starts_with(".git/worktrees/");
+  // `git worktree add` makes a folder in the `.git` of a repository that was there, and so does
+  // `git submodule` where it can be used at all.
+  bool is_made_in_older(std::string_view name) const {
+    return said_.allow_git_config || name.starts_with("worktrees/");
+  }
+
+  void protect_in_repositories(const std::string& anywhere, const GitName& one) {
+    std::string name = ".git/" + std::string(one.name);
+    protect(anywhere + name, false, true, one.reason).by_last_folder = is_made_in_older(one.name);
     std::string here = join_path(scene_.caller.cwd, name);
-    if (scene_.files.look(here)) protect(here, true, false, reason);
+    if (!has_wildcard(name) && scene_.files.look(here)) protect(here, true, false, one.reason);
   }
 
-  // `.git` is a file: whoever rewrites it leads git to another repository, with other hooks.
+  // `.git` is a file: whoever rewrites it leads git to another repository, with other hooks. Or it
+  // is a link: then nothing in the folder that it leads to has `.git` in its path.
   void protect_repository_elsewhere() {
     const std::string& cwd = scene_.caller.cwd;
-    std::vector<std::string> folders = git_folders_behind_file(cwd, scene_.files);
     std::optional<FileIdentity> found = scene_.files.look(cwd + "/.git");
     if (found && found->kind == FileIdentity::Kind::kFile)
       protect(cwd + "/.git", true, false, "it says where the repository is");
-    for (const std::string& folder : folders) {
-      protect(folder + "/hooks", true, false, "git runs them outside");
-      if (said_.allow_git_config) continue;
-      for (const char* name : {"/config", "/config.worktree"})
-        protect(folder + name, true, false, kNamesPrograms);
+    for (const std::string& folder : git_folders_elsewhere(cwd, scene_.files)) {
+      protect(folder + "/gitdir", true, false, kLeads);
+      for (const GitName& one : git_names()) protect_in_folder(folder, one);
     }
+  }
+
+  void protect_in_folder(const std::string& folder, const GitName& one) {
+    std::string name(one.name);
+    if (!has_wildcard(name)) {
+      protect(folder + "/" + name, true, false, one.reason);
+      return;
+    }
+    bool only_older = is_made_in_older(name);
+    protect(escaped(folder) + "/" + name, false, only_older, one.reason).by_last_folder =
+        only_older;
   }
 
   // In it root's files belong to nobody, and ssh refuses to start when it reads one.

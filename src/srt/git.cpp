@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "policy/places.h"
 #include "policy/units.h"
 
 namespace caisson::srt {
@@ -12,16 +13,26 @@ namespace {
 constexpr size_t kMostGitFile = 4096;
 constexpr size_t kMostFolders = 8;  // more than that are one "*"
 
+// The folder that a file or a link of the name `.git` leads to.
+std::optional<std::string> folder_behind(const std::string& cwd, const HostFiles& files) {
+  std::string name = join_path(cwd, ".git");
+  std::optional<FileIdentity> found = files.look(name);
+  if (!found) return std::nullopt;
+  if (found->kind == FileIdentity::Kind::kDirectory)
+    return files.link_target(name) ? files.canonical(name) : std::nullopt;
+  if (found->kind != FileIdentity::Kind::kFile) return std::nullopt;
+  std::optional<std::string> text = files.read(name, kMostGitFile);
+  constexpr std::string_view kStart = "gitdir:";
+  if (!text || !text->starts_with(kStart)) return std::nullopt;
+  std::string target(trim(std::string_view(*text).substr(kStart.size())));
+  Result<std::string> folder = clean_path(target, cwd);
+  return folder ? std::optional(*folder) : std::nullopt;
+}
+
 }  // namespace
 
-std::vector<std::string> git_folders_behind_file(const std::string& cwd, const HostFiles& files) {
-  std::optional<FileIdentity> found = files.look(cwd + "/.git");
-  if (!found || found->kind != FileIdentity::Kind::kFile) return {};
-  std::optional<std::string> text = files.read(cwd + "/.git", kMostGitFile);
-  constexpr std::string_view kStart = "gitdir:";
-  if (!text || !text->starts_with(kStart)) return {};
-  std::string target(trim(std::string_view(*text).substr(kStart.size())));
-  Result<std::string> own = clean_path(target, cwd);
+std::vector<std::string> git_folders_elsewhere(const std::string& cwd, const HostFiles& files) {
+  std::optional<std::string> own = folder_behind(cwd, files);
   if (!own) return {};
   std::vector<std::string> folders{*own};
   // A worktree's own folder names the one that all worktrees share.

@@ -11,9 +11,9 @@
 
 namespace caisson::srt {
 
-// `.git` of the current folder is a file in a worktree or a submodule: the folders that hold the
-// repository itself. Empty when it is a folder or absent.
-std::vector<std::string> git_folders_behind_file(const std::string& cwd, const HostFiles& files);
+// `.git` of the current folder is a file in a worktree or a submodule, or a link: the folders that
+// hold the repository itself. Empty when it is a folder or absent.
+std::vector<std::string> git_folders_elsewhere(const std::string& cwd, const HostFiles& files);
 
 // GIT_CONFIG_COUNT, GIT_CONFIG_KEY_n and GIT_CONFIG_VALUE_n that name the folders as safe, behind
 // those that the caller has. None when the caller's count is 0: that is a wish for no such thing.

@@ -33,16 +33,35 @@ Result<void> map_limits(const SrtSettings& said, Settings& settings) {
   return {};
 }
 
-}  // namespace
-
-Result<std::string> absolute_path(const std::string& text, const Caller& caller) {
-  std::string home = caller.env("HOME").empty() ? caller.home : caller.env("HOME");
+Result<std::string> put_behind(const std::string& home, const std::string& cwd,
+                               const std::string& text) {
   std::string path = text;
   if (text == "~" || text.starts_with("~/")) path = home + text.substr(1);
-  if (!path.starts_with('/') && caller.cwd.empty())
+  if (!path.starts_with('/') && cwd.empty())
     return Error::plain(fmt::format("{}: the current folder is gone", in_quotes(text)),
                         "start srt in a folder that is there");
-  return clean_path(path, caller.cwd);
+  return clean_path(path, cwd);
+}
+
+std::string home_of(const Caller& caller) {
+  return caller.env("HOME").empty() ? caller.home : caller.env("HOME");
+}
+
+}  // namespace
+
+std::string escaped(const std::string& path) {
+  std::string out;
+  for (char c : path)
+    out += c == '*' || c == '?' || c == '[' ? fmt::format("[{}]", c) : std::string(1, c);
+  return out;
+}
+
+Result<std::string> absolute_path(const std::string& text, const Caller& caller) {
+  return put_behind(home_of(caller), caller.cwd, text);
+}
+
+Result<std::string> absolute_pattern(const std::string& text, const Caller& caller) {
+  return put_behind(escaped(home_of(caller)), escaped(caller.cwd), text);
 }
 
 Result<Mapped> map_settings(const Scene& scene) {

@@ -32,6 +32,9 @@ RuleTexts rule_texts(const Network& network);
 // A path of the settings, absolute: "~" is the home folder, a relative one starts at the current
 // folder, as with srt.
 Result<std::string> absolute_path(const std::string& text, const Caller& caller);
+// The same of a pattern: what is put before it stands for itself, whatever it is called.
+Result<std::string> absolute_pattern(const std::string& text, const Caller& caller);
+std::string escaped(const std::string& path);
 
 // The parts of map_settings().
 Result<void> map_files(const Scene& scene, Mapped& to);

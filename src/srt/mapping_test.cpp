@@ -121,6 +121,38 @@ TEST(SrtMapping, AWorktreesRepositoryIsProtectedToo) {
   EXPECT_TRUE(has(denied, "/home/ada/main/.git/hooks"));
   EXPECT_TRUE(has(denied, "/home/ada/main/.git/config"));
   EXPECT_TRUE(has(denied, "/home/ada/main/.git/worktrees/p/config.worktree"));
+  for (const char* name : {"commondir", "gitdir", "modules/**/config"}) {
+    EXPECT_TRUE(has(denied, std::string("/home/ada/main/.git/") + name)) << name;
+    EXPECT_TRUE(has(denied, std::string("/home/ada/main/.git/worktrees/p/") + name)) << name;
+  }
+  // `git worktree add` makes them in a folder of its own.
+  const FilePattern* other = find(denied, "/home/ada/main/.git/worktrees/*/commondir");
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other->only_in_older_folder && other->by_last_folder);
+}
+
+TEST(SrtMapping, ARepositoryBehindALinkIsProtectedWhereItIs) {
+  Mapping mapping;
+  mapping.host.files.folder("/home/ada/project/store/real")
+      .link("/home/ada/project/.git", "store/real");
+  Mapped mapped = mapping.of(settings("", kNothing));
+  const auto& denied = mapped.settings.file_rules.deny_write;
+  for (const char* name : {"hooks", "config", "commondir", "modules/**/hooks"})
+    EXPECT_TRUE(has(denied, std::string("/home/ada/project/store/real/") + name)) << name;
+}
+
+TEST(SrtMapping, WhatStandsBeforeAPatternStandsForItself) {
+  Mapping mapping;
+  mapping.host.files.folder("/home/ada/[x]*");
+  mapping.host.caller.cwd = "/home/ada/[x]*";
+  Mapped mapped = mapping.of(settings("", R"("denyRead":["**/.env","a"],"allowWrite":["."],)"
+                                          R"("denyWrite":["../*.cfg"])"));
+  const auto& rules = mapped.settings.file_rules;
+  EXPECT_TRUE(has(rules.deny_read, "/home/ada/[[]x][*]/**/.env"));
+  ASSERT_TRUE(find(rules.deny_read, "/home/ada/[x]*/a"));
+  EXPECT_TRUE(find(rules.deny_read, "/home/ada/[x]*/a")->literal);
+  EXPECT_TRUE(find(rules.allow_write, "/home/ada/[x]*")->literal);
+  EXPECT_TRUE(has(rules.deny_write, "/home/ada/*.cfg"));
 }
 
 TEST(SrtMapping, AFolderWhoseNameHasWildcardsStandsForItself) {

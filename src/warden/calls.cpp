@@ -57,7 +57,7 @@ bool refuse_link(const Call& call, const Spot& at) {
 // can't be looked at (EMFILE, ENOMEM) is not judged as if it were not.
 struct Thing {
   long fd = -1, error = 0;
-  bool is_folder = false, is_link = false;
+  bool is_folder = false, is_link = false, is_file = false;
   explicit Thing(const Spot& spot) {
     fd = look_at(spot.folder, spot.name);
     if (fd < 0) {
@@ -69,6 +69,7 @@ struct Thing {
     if (error < 0) return;
     is_folder = S_ISDIR(info.st_mode);
     is_link = S_ISLNK(info.st_mode);
+    is_file = S_ISREG(info.st_mode);
   }
   ~Thing() { close_fd(fd); }
   Thing(const Thing&) = delete;
@@ -103,7 +104,7 @@ void take_mkdir(const Call& call, int dirfd, uint64_t path, uint64_t mode) {
   take_umask_of(call);
   if (!found(call, dirfd, path, spot)) return;
   if (!spot.name[0]) return answer(call, -EEXIST);
-  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
+  uint32_t rule = forbids_write_of(spot);
   // As the kernel has it: `mkdir -p .git/info` is no attempt at a `.git` that is there.
   if (rule != kFree && is_there(spot)) return answer(call, -EEXIST);
   if (refuse_by(call, rule, spot)) return;
@@ -163,7 +164,7 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
   if (to.wants_folder) return answer(call, -ENOENT);
   if (warden.rules->judge_links && from.text[0] == '/') {
     if (refuse_write(call, from) != kFree) return;
-    uint32_t rule = forbids_read(from.text, from.size);
+    uint32_t rule = forbids_read_of(from);
     if (rule != kFree) {
       report(Refused::kRead, rule, from.text, from.size);
       return answer(call, -EACCES);
@@ -175,6 +176,10 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
   long seen = sys_call(SYS_newfstatat, long{from.object}, "", &info, long{AT_EMPTY_PATH});
   if (seen < 0) return answer(call, seen);
   if (S_ISLNK(info.st_mode) && refuse_link(call, to)) return;
+  if (S_ISSOCK(info.st_mode) && comes_to_allowed_socket(from, to)) {
+    report(Refused::kSocket, kNoRule, from.text, from.size);
+    return answer(call, -EPERM);
+  }
   char number[24];
   put_number(number, static_cast<uint64_t>(from.object));
   finish(call,
@@ -187,7 +192,7 @@ void take_link(const Call& call, int from_fd, uint64_t from_path, int to_fd, uin
 bool may_not_leave(const Call& call, const Spot& at, const Thing& there, bool readable) {
   if (refuse_write(call, at) != kFree) return true;
   // Under another name it could be read.
-  uint32_t rule = readable ? forbids_read(at.text, at.size) : kFree;
+  uint32_t rule = readable ? forbids_read_of(at) : kFree;
   if (rule != kFree) {
     report(Refused::kRead, rule, at.text, at.size);
     answer(call, -EACCES);
@@ -213,9 +218,10 @@ bool may_not_come(const Call& call, const Spot& from, const Spot& to, const Thin
   if (comes.fd < 0) return false;
   int moved = static_cast<int>(comes.fd);
   uint32_t rule = comes_above_protected(to.text, to.size, moved, to.folder);
-  // git writes a file beside it and renames it onto the one that is there. Whatever comes: another
-  // cell could have put a file in the place of a folder.
-  if (rule == kFree && (was.fd < 0 || was.is_folder))
+  // git writes a file beside it and renames it onto the one that is there: a file or a link, since
+  // a socket comes to have a name by bind(), which nobody asks about. Whatever comes: another cell
+  // could have put a file in the place of a folder.
+  if (rule == kFree && !was.is_file && !was.is_link)
     rule = forbids_new(to.text, to.size, to.folder);
   if (refuse_by(call, rule, to)) return true;
   if (comes.is_link && refuse_link(call, to)) return true;
@@ -252,6 +258,11 @@ void take_rename(const Call& call, int from_fd, uint64_t from_path, int to_fd, u
     return answer(call, moved.error < 0 ? moved.error : replaced.error);
   if (may_not_move(call, from, to, moved, replaced, flags & RENAME_EXCHANGE)) return;
   if (changes_scope(from, to)) return answer(call, -EXDEV);
+  // What moves may be a socket of the host, or a folder with one in it. `mv` copies it, and a copy
+  // of a socket leads nowhere.
+  bool exchange = flags & RENAME_EXCHANGE;
+  if (comes_to_allowed_socket(from, to) || (exchange && comes_to_allowed_socket(to, from)))
+    return answer(call, -EXDEV);
   if ((from.wants_folder || to.wants_folder) && !moved.is_folder) return answer(call, -ENOTDIR);
   finish(call,
          sys_call(SYS_renameat2, long{from.folder}, from.name, long{to.folder}, to.name,
@@ -303,7 +314,7 @@ void answer_with(const Call& call, long fd, bool close_on_exec) {
 }
 
 uint32_t refuse_write(const Call& call, const Spot& spot) {
-  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
+  uint32_t rule = forbids_write_of(spot);
   if (rule == kFree) return rule;
   report(Refused::kWrite, rule, spot.text, spot.size);
   answer(call, -EPERM);

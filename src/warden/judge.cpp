@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "warden/match.h"
 #include "warden/state.h"
@@ -82,6 +83,28 @@ uint32_t forbids_write(const char* path, uint32_t size, long folder) {
   return kFree;
 }
 
+// Only a link that has part of the protected name itself (`.git` of `.git/hooks`): what begins
+// behind it is judged where it leads to.
+uint32_t forbids_write_through(const char* path, uint32_t own, uint32_t size, long folder) {
+  const Rules& rules = *warden.rules;
+  if (!rules.judge_names || !rules.judge_through_links) return kFree;
+  for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
+    const Pattern& pattern = rules.deny_write[i];
+    if (pattern.itself_only) continue;
+    Match here = match(pattern, path, own);
+    if (!here.hit && !(here.ancestor && match(pattern, path, size).hit)) continue;
+    if (!pattern.only_in_older_folder) return i;
+    bool by_first = pattern.first < pattern.count;
+    if (by_first ? begins_in_older(pattern, path, own, folder) : is_older(folder)) return i;
+  }
+  return kFree;
+}
+
+uint32_t forbids_write_of(const Spot& spot) {
+  uint32_t rule = forbids_write(spot.text, spot.size, spot.folder);
+  return rule != kFree ? rule : spot.through_write;
+}
+
 uint32_t forbids_new(const char* path, uint32_t size, long folder) {
   const Rules& rules = *warden.rules;
   if (!rules.judge_names) return kFree;
@@ -114,6 +137,18 @@ uint32_t forbids_read(const char* path, uint32_t size) {
   if (!denied) return kFree;
   uint32_t allowed = closest(rules.allow_read, rules.allow_read_count, path, size, nullptr);
   return allowed > denied ? kFree : rule;
+}
+
+// The link to a file that was removed while it is open ends with these words: by a name that it
+// had, and that may not be read, it is not read now either.
+uint32_t forbids_read_of(const Spot& spot) {
+  constexpr char kGone[] = " (deleted)";
+  constexpr uint32_t kLength = sizeof kGone - 1;
+  uint32_t rule = forbids_read(spot.text, spot.size);
+  if (rule == kFree) rule = spot.through_read;
+  if (rule != kFree || spot.size <= kLength) return rule;
+  if (!same(spot.text + spot.size - kLength, kGone)) return rule;
+  return forbids_read(spot.text, spot.size - kLength);
 }
 
 uint32_t is_above_protected(const char* path, uint32_t size, int moved) {
@@ -214,13 +249,28 @@ bool is_in_process(const char* path, uint32_t size) {
   return size > 6 && path[6] >= '0' && path[6] <= '9';
 }
 
+long is_proc(long fd) {
+  constexpr long kProcMagic = 0x9fa0;
+  struct statfs info;
+  long result = sys_call(SYS_fstatfs, fd, &info);
+  return result < 0 ? result : info.f_type == kProcMagic;
+}
+
+bool is_foreign_proc(long fd, const char* path) {
+  constexpr char kProc[] = "/proc";
+  uint32_t n = 0;
+  while (kProc[n] && path[n] == kProc[n]) ++n;
+  return (kProc[n] || (path[n] && path[n] != '/')) && is_proc(fd) != 0;
+}
+
 // Through /proc a process may always look at itself: what the warden opened there for a caller
 // would be its own memory. Asked of the opened folder, so that no number can change hands; a thread
-// that is gone by now may have been the warden's.
+// that is gone by now may have been the warden's. In a procfs of another place (one that the host
+// has mounted for a container) it has another number: nothing is opened there.
 bool is_own_proc(long folder) {
   char path[kMostText], way[256], text[4096];
   long size = text_of(static_cast<int>(folder), path, sizeof path);
-  if (size < 0) return true;
+  if (size < 0 || is_foreign_proc(folder, path)) return true;
   if (!is_in_process(path, static_cast<uint32_t>(size))) return false;
   unsigned levels = count_slashes(path, 6, static_cast<uint32_t>(size));
   if (!climb(levels, "status", way, sizeof way)) return true;

@@ -6,10 +6,37 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-bool same_text(const char* a, const char* b, uint32_t size) {
+bool same_letter(char a, char b, Letters letters) {
+  return a == b || (letters == Letters::kAnyCase && lower(a) == lower(b));
+}
+
+bool same_text(const char* a, const char* b, uint32_t size, Letters letters) {
   for (uint32_t i = 0; i < size; ++i)
-    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && !same_letter(a[i], b[i], letters)) return false;
   return true;
+}
+
+// One character of UTF-8 and its length. A byte that begins none stands for itself, as a number
+// that no character has.
+struct Character {
+  uint32_t number, length;
+};
+
+Character character_at(const char* text, uint32_t at, uint32_t end) {
+  auto byte = [&](uint32_t i) { return uint32_t{static_cast<unsigned char>(text[i])}; };
+  uint32_t first = byte(at);
+  uint32_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (first > 0xf4 || length == 0 || at + length > end) return {0x110000 + first, 1};
+  uint32_t number = length == 1 ? first : first & (0x7fu >> length);
+  for (uint32_t i = 1; i < length; ++i) {
+    if ((byte(at + i) & 0xc0) != 0x80) return {0x110000 + first, 1};
+    number = number << 6 | (byte(at + i) & 0x3f);
+  }
+  return {number, length};
+}
+
+uint32_t folded(uint32_t number, Letters letters) {
+  return letters == Letters::kAnyCase && number >= 'A' && number <= 'Z' ? number + 32 : number;
 }
 
 // `[…]` at `at`: the byte after it, or 0 when it has no end and stands for itself.
@@ -21,31 +48,46 @@ uint32_t set_end(const Part& part, uint32_t at) {
   return i < part.size ? i + 1 : 0;
 }
 
-bool in_set(const Part& part, uint32_t at, uint32_t end, char c) {
-  uint32_t i = at + 1;
+bool in_set(const Part& part, uint32_t at, uint32_t end, uint32_t number, Letters letters) {
+  uint32_t i = at + 1, last = end - 1;
   bool negated = part.text[i] == '!' || part.text[i] == '^';
   if (negated) ++i;
   bool found = false;
-  c = lower(c);
-  for (; i < end - 1; ++i) {
-    char low = lower(part.text[i]), high = low;
-    if (i + 2 < end - 1 && part.text[i + 1] == '-') high = lower(part.text[i += 2]);
-    found = found || (low <= c && c <= high);
+  number = folded(number, letters);
+  while (i < last) {
+    Character one = character_at(part.text, i, last);
+    uint32_t low = folded(one.number, letters), high = low;
+    i += one.length;
+    if (i + 1 < last && part.text[i] == '-') {
+      Character other = character_at(part.text, i + 1, last);
+      high = folded(other.number, letters);
+      i += 1 + other.length;
+    }
+    found = found || (low <= number && number <= high);
   }
   return found != negated;
 }
 
-// One character of the pattern at `at` against `c`; how many bytes of the pattern it took, or 0.
-uint32_t one_matches(const Part& part, uint32_t at, char c) {
-  if (part.text[at] == '?') return 1;
+// What one character of the pattern, or a set, took of the pattern and of the name; 0: no match.
+struct Taken {
+  uint32_t pattern = 0, name = 0;
+};
+
+Taken take_one(const Part& part, uint32_t at, const char* name, uint32_t n, uint32_t size,
+               Letters letters) {
+  if (part.text[at] == '?') return {1, character_at(name, n, size).length};
   if (part.text[at] == '[')
-    if (uint32_t end = set_end(part, at)) return in_set(part, at, end, c) ? end - at : 0;
-  return lower(part.text[at]) == lower(c) ? 1 : 0;
+    if (uint32_t end = set_end(part, at)) {
+      Character one = character_at(name, n, size);
+      if (!in_set(part, at, end, one.number, letters)) return {};
+      return {end - at, one.length};
+    }
+  return same_letter(part.text[at], name[n], letters) ? Taken{1, 1} : Taken{};
 }
 
-// A star goes back to itself with one byte more; only the last one has to, so the work is bounded
+// A star goes back to itself with one character more; only the last one has to, so the work is bounded
 // by the product of the lengths.
-bool glob_matches(const Part& part, const char* name, uint32_t size) {
+bool glob_matches(const Part& part, const char* name, uint32_t size, Letters letters) {
   uint32_t p = 0, n = 0, star = 0, star_name = 0;
   bool has_star = false;
   while (n < size) {
@@ -55,13 +97,13 @@ bool glob_matches(const Part& part, const char* name, uint32_t size) {
       star_name = n;
       continue;
     }
-    uint32_t took = p < part.size ? one_matches(part, p, name[n]) : 0;
-    if (took) {
-      p += took;
-      ++n;
+    Taken took = p < part.size ? take_one(part, p, name, n, size, letters) : Taken{};
+    if (took.pattern) {
+      p += took.pattern;
+      n += took.name;
     } else if (has_star) {
       p = star;
-      n = ++star_name;
+      n = star_name += character_at(name, star_name, size).length;
     } else {
       return false;
     }
@@ -118,7 +160,8 @@ class Reading {
       uint64_t state = left & -left;
       if (kind_of(left) == Part::kAnyDepth)
         looped_ |= state;
-      else if (part_matches(pattern_.parts[__builtin_ctzll(left)], path + begin, end - begin))
+      else if (part_matches(pattern_.parts[__builtin_ctzll(left)], path + begin, end - begin,
+                            pattern_.letters))
         progressed_ |= state << 1;
     }
     return end;
@@ -156,32 +199,55 @@ Match read_on(const Pattern& pattern, const char* path, uint32_t size, uint32_t 
   return out;
 }
 
+// Whether a name of the path, behind its first `at` bytes, is the one that the pattern's "**" leads
+// to. Most paths have none, and every name that is made is asked of dozens of patterns.
+bool has_first_name(const Pattern& pattern, const char* path, uint32_t at, uint32_t size) {
+  const Part& first = pattern.parts[1];
+  for (uint32_t begin = at + 1, end; begin <= size; begin = end + 1) {
+    for (end = begin; end < size && path[end] != '/';) ++end;
+    if (part_matches(first, path + begin, end - begin, pattern.letters)) return true;
+  }
+  return false;
+}
+
+bool begins_at_any_depth(const Pattern& pattern) {
+  return pattern.count > 1 && pattern.parts[0].kind == Part::kAnyDepth &&
+         pattern.parts[1].kind != Part::kAnyDepth;
+}
+
 bool lies_below_head(const Pattern& pattern, const char* path, uint32_t size) {
-  return same_text(pattern.head, path, pattern.head_size) &&
+  return same_text(pattern.head, path, pattern.head_size, pattern.letters) &&
          (size == pattern.head_size || path[pattern.head_size] == '/');
 }
 
 }  // namespace
 
-bool part_matches(const Part& part, const char* name, uint32_t size) {
-  if (part.kind == Part::kLiteral) return part.size == size && same_text(part.text, name, size);
-  if (size == 0 || part.size == 0) return glob_matches(part, name, size);
+bool part_matches(const Part& part, const char* name, uint32_t size, Letters letters) {
+  if (part.kind == Part::kLiteral)
+    return part.size == size && same_text(part.text, name, size, letters);
+  if (size == 0 || part.size == 0) return glob_matches(part, name, size, letters);
   // Most names differ in their last letter already, and every name that is made is asked.
   char last = part.text[part.size - 1];
   bool stands_for_itself = last != '*' && last != '?' && last != ']';
-  if (stands_for_itself && lower(last) != lower(name[size - 1])) return false;
-  return glob_matches(part, name, size);
+  if (stands_for_itself && !same_letter(last, name[size - 1], letters)) return false;
+  return glob_matches(part, name, size, letters);
 }
 
 Match match(const Pattern& pattern, const char* path, uint32_t size) {
   Match out;
   if (size <= 1) size = 0;  // "/" is the ancestor of all
   if (size < pattern.head_size) {
-    out.ancestor = same_text(pattern.head, path, size) && pattern.head[size] == '/';
+    out.ancestor =
+        same_text(pattern.head, path, size, pattern.letters) && pattern.head[size] == '/';
     return out;
   }
   if (!lies_below_head(pattern, path, size)) return out;
   if (pattern.only_in_older_folder && lies_in_modules(path, pattern.head_size, size)) return out;
+  if (size > pattern.head_size && begins_at_any_depth(pattern) &&
+      !has_first_name(pattern, path, pattern.head_size, size)) {
+    out.loops = 1;
+    return out;
+  }
   return read_on(pattern, path, size, pattern.head_size, 1);
 }
 

@@ -30,8 +30,6 @@ uint32_t begins_at(const Pattern&, const char* path, uint32_t size, uint32_t fro
 // exception.
 bool lies_in_repository(const char* path, uint32_t from, uint32_t size);
 
-// Letters are compared without their case: a folder of ext4 or a share can be told to do the same,
-// and then ".BASHRC" is ".bashrc" (T06).
-bool part_matches(const Part&, const char* name, uint32_t size);
+bool part_matches(const Part&, const char* name, uint32_t size, Letters = Letters::kAnyCase);
 
 }  // namespace caisson::warden

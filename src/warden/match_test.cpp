@@ -189,4 +189,32 @@ TEST(WardenMatch, ManyStarsAreNoWorkWithoutEnd) {
   EXPECT_FALSE(glob(text + "b", std::string(255, 'a')));
 }
 
+TEST(WardenMatch, OneCharacterIsAWholeOneOfUtf8) {
+  EXPECT_TRUE(glob("k?.key", "k\u00e9.key"));
+  EXPECT_TRUE(glob("k?.key", "k\U0001f511.key"));
+  EXPECT_FALSE(glob("k??.key", "k\u00e9.key"));
+  EXPECT_TRUE(glob("*?", "\u00e9"));
+  EXPECT_TRUE(glob("k[\u00e0-\u00ff]", "k\u00e9"));
+  EXPECT_TRUE(glob("k[!a]", "k\u00e9"));
+  EXPECT_FALSE(glob("k[!\u00e9]", "k\u00e9"));
+  EXPECT_FALSE(glob("k[\u00e0\u00e1]", "k\u00e9"));
+  // Bytes that are no character are one each.
+  EXPECT_TRUE(glob("k?.key", "k\xff.key"));
+  EXPECT_TRUE(glob("k??", "k\xc3z"));
+}
+
+TEST(WardenMatch, WhatIsGrantedIsGrantedWithItsLettersAsTheyAre) {
+  Made made = make("/P", {"**", "pub*"});
+  Pattern granted = made.pattern();
+  granted.letters = Letters::kExact;
+  auto hit = [&](const Pattern& pattern, const std::string& path) {
+    return match(pattern, path.c_str(), static_cast<uint32_t>(path.size())).hit;
+  };
+  EXPECT_TRUE(hit(granted, "/P/x/public"));
+  for (const char* path : {"/P/x/PUBLIC", "/p/x/public"}) {
+    EXPECT_FALSE(hit(granted, path)) << path;
+    EXPECT_TRUE(hit(made.pattern(), path)) << path;
+  }
+}
+
 }  // namespace caisson::warden

@@ -38,17 +38,6 @@ bool is_doubtful(const Opening& open, const char* text, uint32_t size) {
          (open.reads() && forbids_read(text, size) != kFree);
 }
 
-// The link to a file that was removed while it is open ends with these words: by a name that it
-// had, and that may not be read, it is not read now either.
-uint32_t forbids_read_of(const Spot& spot) {
-  constexpr char kGone[] = " (deleted)";
-  constexpr uint32_t kLength = sizeof kGone - 1;
-  uint32_t rule = forbids_read(spot.text, spot.size);
-  if (rule != kFree || spot.size <= kLength) return rule;
-  if (!same(spot.text + spot.size - kLength, kGone)) return rule;
-  return forbids_read(spot.text, spot.size - kLength);
-}
-
 // A file that stands above a protected name (a submodule's `.git`) says what is below it.
 bool refuse_file_above(const Call& call, const Spot& spot) {
   if (spot.object < 0) return false;
@@ -59,6 +48,8 @@ bool refuse_file_above(const Call& call, const Spot& spot) {
 }
 
 bool leads_to_warden(const Spot& spot) {
+  long there = spot.object >= 0 ? spot.object : spot.folder;
+  if (is_foreign_proc(there, spot.text)) return true;
   // What a magic link led to has no folder that could be asked.
   return is_in_process(spot.text, spot.size) && (spot.folder < 0 || is_own_proc(spot.folder));
 }
@@ -112,6 +103,10 @@ bool open_quickly(const Opening& open, const char* text, uint32_t size, bool rel
     close_fd(fd);
     return false;
   }
+  if (fd >= 0 && is_foreign_proc(fd, text)) {
+    close_fd(fd);
+    return answer(open.call, -EACCES), true;
+  }
   if (fd == -ELOOP || fd == -EAGAIN || fd == -ENXIO || fd == -EINVAL || (fd == -EACCES && relative))
     return false;
   if (fd < 0) tell_read_only(open, fd, text, size);
@@ -120,16 +115,18 @@ bool open_quickly(const Opening& open, const char* text, uint32_t size, bool rel
 }
 
 // May wait for a long time: for the other end of a FIFO, or for a lease to be given back.
-long open_waiting(const Opening& open, long folder, const char* name, uint64_t flags) {
-  long fd = sys_call(SYS_openat, folder, name, static_cast<long>(flags | O_NONBLOCK | O_CLOEXEC),
-                     static_cast<long>(open.mode & 07777));
+long open_waiting(const Opening& open, long object, uint64_t flags) {
+  char name[24];
+  put_number(name, static_cast<uint64_t>(object));
+  long own_fds = warden.own_fds, mode = static_cast<long>(open.mode & 07777);  // for O_TMPFILE
+  long fd =
+      sys_call(SYS_openat, own_fds, name, static_cast<long>(flags | O_NONBLOCK | O_CLOEXEC), mode);
   bool reader = fd >= 0 && (flags & O_ACCMODE) == O_RDONLY && is_fifo(fd);
   bool would_wait = fd == -EAGAIN || fd == -ENXIO || reader;
   if (!open.waits() || !would_wait) return settle(open, fd);
   close_fd(fd);
   if (!begin_waiting(open.call)) return -EAGAIN;
-  fd = sys_call(SYS_openat, folder, name, static_cast<long>(flags | O_CLOEXEC),
-                static_cast<long>(open.mode & 07777));
+  fd = sys_call(SYS_openat, own_fds, name, static_cast<long>(flags | O_CLOEXEC), mode);
   end_waiting(open.call);
   return fd;
 }
@@ -154,13 +151,19 @@ long open_object(const Opening& open, const Spot& spot) {
   if (spot.wants_folder && !S_ISDIR(info.st_mode)) return -ENOTDIR;
   if (S_ISDIR(info.st_mode) && (open.flags & O_CREAT)) return -EISDIR;
   if (S_ISCHR(info.st_mode) && info.st_rdev == makedev(5, 0)) return open_terminal_of(open);
-  char number[24];
-  put_number(number, static_cast<uint64_t>(spot.object));
-  return open_waiting(open, warden.own_fds, number,
-                      open.flags & ~uint64_t{O_CREAT | O_EXCL | O_NOFOLLOW});
+  return open_waiting(open, spot.object, open.flags & ~uint64_t{O_CREAT | O_EXCL | O_NOFOLLOW});
 }
 
-// 1: a link took the name's place meanwhile, once more.
+// Something came to have the name of a file that was to be made, and would be followed or waited
+// for: to wait for a name is to open whatever has it then, judged or not.
+bool must_look_again(const Opening& open, long fd) {
+  if (fd == -ELOOP) return !(open.flags & O_NOFOLLOW);
+  if (!open.waits()) return false;
+  bool reads_fifo = fd >= 0 && (open.flags & O_ACCMODE) == O_RDONLY && is_fifo(fd);
+  return fd == -EAGAIN || fd == -ENXIO || reads_fifo;
+}
+
+// 1: once more.
 long open_slowly(const Opening& open, int dirfd, const char* path) {
   Spot spot;
   // O_CREAT|O_EXCL follows no link at the end, as open(2) has it.
@@ -178,8 +181,11 @@ long open_slowly(const Opening& open, int dirfd, const char* path) {
   } else if (spot.wants_folder) {
     fd = -EISDIR;
   } else {
-    fd = open_waiting(open, spot.folder, spot.name, open.flags | O_NOFOLLOW);
-    if (fd == -ELOOP && !(open.flags & O_NOFOLLOW)) return 1;
+    fd = sys_call(SYS_openat, long{spot.folder}, spot.name,
+                  static_cast<long>(open.flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
+                  static_cast<long>(open.mode & 07777));
+    if (must_look_again(open, fd)) return close_fd(fd), 1;
+    fd = settle(open, fd);
   }
   if (fd < 0) tell_read_only(open, fd, spot.text, spot.size);
   answer_with(open.call, fd, open.flags & O_CLOEXEC);

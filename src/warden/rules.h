@@ -12,6 +12,11 @@ struct Part {
   Kind kind;
 };
 
+// Letters of what is denied are compared without their case: a folder of ext4 or a share can be
+// told to do the same, and then ".BASHRC" is ".bashrc" (T06). What is granted is that name and no
+// other.
+enum class Letters : uint8_t { kAnyCase, kExact };
+
 constexpr unsigned kMostParts = 60;  // the states of a match are the bits of one word
 
 struct Pattern {
@@ -24,6 +29,7 @@ struct Pattern {
   uint32_t first;
   bool itself_only;    // not what lies below
   bool new_file_only;  // and only that a file comes to have the name
+  Letters letters = Letters::kAnyCase;
 };
 
 struct Rules {
@@ -39,6 +45,7 @@ struct Rules {
   bool own_network;
   // Mutants clear one.
   bool judge_names, judge_renames, judge_links, judge_reads, judge_sockets, judge_places;
+  bool judge_socket_places, judge_through_links;
 };
 
 // One refusal, as the supervisor hears of it.

@@ -98,16 +98,28 @@ bool is_of_this_cell(const struct stat& file) {
   return mine;
 }
 
+bool is_every_socket(const char* allowed) { return allowed[0] == '/' && !allowed[1]; }
+
 bool is_allowed(const char* path) {
   const Rules& rules = *warden.rules;
   for (uint32_t i = 0; i < rules.socket_count; ++i) {
     const char* one = rules.sockets[i];
     uint32_t n = 0;
-    if (one[0] == '/' && !one[1]) return true;  // all of them
+    if (is_every_socket(one)) return true;
     while (one[n] && one[n] == path[n]) ++n;
     if (!one[n] && (!path[n] || path[n] == '/')) return true;
   }
   return false;
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+
+// One of the two is the other, or a folder above it. Letters count without their case, as in
+// match.cpp: a folder can be told to do the same.
+bool is_on_the_way(const char* path, const char* allowed) {
+  uint32_t n = 0;
+  while (path[n] && allowed[n] && lower(path[n]) == lower(allowed[n])) ++n;
+  return (!path[n] && (!allowed[n] || allowed[n] == '/')) || (!allowed[n] && path[n] == '/');
 }
 
 // The connection itself. A stream that must wait for its peer waits in a thread of its own.
@@ -147,6 +159,17 @@ long connect_by_path(const Call& call, long socket, const char* path) {
 }
 
 }  // namespace
+
+// A socket is allowed by its path: whatever the cell puts there it could connect to, a socket of
+// the host's that it may rename or link among it (T43). By name alone: what has the name that moves
+// may be another thing a moment later.
+bool comes_to_allowed_socket(const Spot& from, const Spot& to) {
+  const Rules& rules = *warden.rules;
+  if (!rules.judge_socket_places || is_allowed(from.text)) return false;
+  for (uint32_t i = 0; i < rules.socket_count; ++i)
+    if (!is_every_socket(rules.sockets[i]) && is_on_the_way(to.text, rules.sockets[i])) return true;
+  return false;
+}
 
 void take_connect(const Call& call) {
   union {

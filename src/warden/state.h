@@ -76,6 +76,8 @@ struct Spot {
   char name[256];
   char text[kMostText];  // canonical; of the object when it was reached by a magic link
   uint32_t size = 0;
+  // Rules that the name of a link on the way breaks, wherever it leads; kNoRule: none.
+  uint32_t through_write = kNoRule, through_read = kNoRule;
   ~Spot();
 };
 enum class Last { kFollow, kKeep };
@@ -100,6 +102,11 @@ constexpr uint32_t kFree = kNoRule;
 // The rule's index, or kFree. `folder` holds the last name; -1: unknown, so it is as old as can be.
 uint32_t forbids_write(const char* path, uint32_t size, long folder);
 uint32_t forbids_read(const char* path, uint32_t size);
+// The same for what was found: by the names of links on the way, too, and by the name that it had.
+uint32_t forbids_read_of(const Spot&);
+uint32_t forbids_write_of(const Spot&);
+// `path` is the way through a link that is its first `own` bytes, which stands in `folder`.
+uint32_t forbids_write_through(const char* path, uint32_t own, uint32_t size, long folder);
 // Of a file, or a link, that is to have a name that nothing has.
 uint32_t forbids_new(const char* path, uint32_t size, long folder);
 // Whether any of it has to be asked: the name is protected, or stands above one that is.
@@ -119,6 +126,11 @@ bool lies_in_reach(const char* path, uint32_t size);        // of a pattern that
 bool lies_in_older_reach(const char* path, uint32_t size);  // … in older folders
 bool is_in_process(const char* path, uint32_t size);        // /proc/N/…
 bool is_own_proc(long folder);
+long is_proc(long fd);  // 1, 0 or -errno: what can't be asked may be a way to ourselves
+bool is_foreign_proc(long fd, const char* path);  // a procfs that is not the cell's
+// What moves would stand at, above or below the path of a socket that may be connected to, and
+// could not be connected to before.
+bool comes_to_allowed_socket(const Spot& from, const Spot& to);
 void report(Refused, uint32_t rule, const char* path, uint32_t size);
 
 // ---- doing (calls.cpp, opening.cpp, sockets.cpp) ------------------------------------------------

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "warden/state.h"
 
@@ -14,16 +13,8 @@ using namespace kernel;
 
 namespace {
 
-constexpr long kProcMagic = 0x9fa0;
 constexpr uint64_t kProcRootInode = 1;
 constexpr unsigned kMostLinks = 40, kMostSteps = 512;
-
-// 1, 0 or -errno: what can't be asked may be a way to ourselves.
-long is_proc(long fd) {
-  struct statfs info;
-  long result = sys_call(SYS_fstatfs, fd, &info);
-  return result < 0 ? result : info.f_type == kProcMagic;
-}
 
 class Walker {
  public:
@@ -119,7 +110,50 @@ class Walker {
     close_fd(object);
     if (size <= 0) return size < 0 ? size : -ENOENT;
     target[size] = 0;
+    long judged = judge(name);
+    if (judged < 0) return judged;
     return continue_with(target, static_cast<uint32_t>(size));
+  }
+
+  // The link's own place, with what is left of the path behind it: `.env` may not be read though
+  // it is a link to a file of another name.
+  long judge(const char* name) {
+    char way[kMostText];
+    long folder = text_of(static_cast<int>(at_), way, sizeof way);
+    if (folder < 0) return folder;
+    uint32_t size = folder == 1 ? 0 : static_cast<uint32_t>(folder), length = text_size(name);
+    if (size + 1 + length >= sizeof way) return -ENAMETOOLONG;
+    way[size] = '/';
+    copy_bytes(way + size + 1, name, length);
+    uint32_t own = size + 1 + length;
+    size = add_rest(way, own);
+    if (spot_.through_write == kNoRule)
+      spot_.through_write = forbids_write_through(way, own, size, at_);
+    if (spot_.through_read == kNoRule && warden.rules->judge_through_links)
+      spot_.through_read = forbids_read(way, size);
+    return 0;
+  }
+
+  // As it is written, "." and ".." taken out. From a ".." on that leads out of the link there is no
+  // more to be said by its name.
+  uint32_t add_rest(char* way, uint32_t own) const {
+    uint32_t size = own;
+    for (uint32_t at = 0, end; rest_[at]; at = end) {
+      while (rest_[at] == '/') ++at;
+      for (end = at; rest_[end] && rest_[end] != '/';) ++end;
+      uint32_t length = end - at;
+      bool dot = length == 0 || (length == 1 && rest_[at] == '.');
+      bool up = length == 2 && rest_[at] == '.' && rest_[at + 1] == '.';
+      if (up && size == own) return own;
+      while (up && way[--size] != '/') {
+      }
+      if (dot || up) continue;
+      if (size + 1 + length >= kMostText) return size;
+      way[size] = '/';
+      copy_bytes(way + size + 1, rest_ + at, length);
+      size += 1 + length;
+    }
+    return size;
   }
 
   long continue_with(const char* target, uint32_t size) {

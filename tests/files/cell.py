@@ -76,7 +76,9 @@ class FilesCase(unittest.TestCase):
         os.makedirs(self.path("state"), mode=0o700, exist_ok=True)
         self.own()
         rules.setdefault("allow_write", [self.project])
-        policy = {"host_view": dict(rules, on=True), "limits": {"timeout": timeout}}
+        sockets = rules.pop("sockets", [])
+        policy = {"host_view": dict(rules, on=True), "limits": {"timeout": timeout},
+                  "network": {"sockets": sockets}}
         text = self.path("policy.json")
         with open(text, "w", encoding="utf-8") as file:
             json.dump(policy, file)
@@ -86,9 +88,10 @@ class FilesCase(unittest.TestCase):
             environment["CAISSON_MUTANT"] = MUTANT
         return [BINARY, "exec", "--policy", text], environment
 
-    def run_cell(self, argv, cwd=None, timeout="30s", **rules):
+    def run_cell(self, argv, cwd=None, timeout="30s", before=(), **rules):
+        """`before`: the words of a program that executes the rest."""
         words, environment = self.command(rules, timeout)
-        done = subprocess.run(words + ["--json-output", "--"] + argv, cwd=cwd or self.project,
+        done = subprocess.run([*before] + words + ["--json-output", "--"] + argv, cwd=cwd or self.project,
                               env=environment, preexec_fn=take_identity, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=DEADLINE, check=False)
         ended = Ended(done)

@@ -1,4 +1,5 @@
 """Names that are protected though nothing has them yet."""
+import errno
 import os
 
 import cell
@@ -62,6 +63,20 @@ class Names(cell.FilesCase):
         ended = self.shell("cat .bashrc; echo x >> .bashrc; echo fine > other; cat other",
                            **self.protected())
         self.assertEqual(ended.out, "text\nfine\n")
+
+    def test_T07_protected_name_that_is_a_link_is_not_written_through(self):
+        """Nor what lies behind one; by the name that it leads to it is a file like others."""
+        self.folders("cfg", "store/hooks", "repo")
+        for target, name in (("cfg", ".tool"), ("../store", "repo/.git"), ("cfg", "free")):
+            os.symlink(target, os.path.join(self.project, name))
+        script = ("attempt(os.makedirs,'.tool/commands')\nattempt(os.mkdir,'.tool/./commands')\n"
+                  "attempt(write,'.tool/x/../commands/y')\nattempt(write,'repo/.git/hooks/y')\n"
+                  "attempt(os.mkdir,'.tool/x')\nattempt(write,'.tool/x/../commands')\n"
+                  "attempt(write,'free/file')\nattempt(write,'store/hooks/file')\n"
+                  "os.makedirs('new/h')\nos.mkdir('new/.git')\nos.symlink('../h','new/.git/hooks')\n"
+                  "attempt(write,'new/.git/hooks/file')\n")
+        self.assertEqual(self.attempts(script),
+                         [EPERM, EPERM, ENOENT, EPERM, 0, EPERM, 0, 0, 0])
 
     def test_T07_existing_name_is_not_written_renamed_or_linked_away(self):
         self.write("project", "sub", ".bashrc")
@@ -246,6 +261,45 @@ class Names(cell.FilesCase):
         self.assertEqual(len(ended.denials), 2)
         self.assertIn("policy.json", told[self.project + "/.bashrc"]["rule"])
         self.assertIn("allowWrite", told["/etc/absent-name"]["how_to_allow"])
+
+
+class Answers(cell.FilesCase):
+    """The warden's process has the program's ids, and can be killed by it."""
+
+    # A filter that asks about every openat, and the attempt to be the one who answers.
+    KILL = (Names.TRY + "import platform,struct,time\n"
+            "seccomp,openat=(317,257) if platform.machine()=='x86_64' else (277,56)\n"
+            "code=ctypes.create_string_buffer(b''.join(struct.pack('HBBI',*op) for op in (\n"
+            " (0x20,0,0,0),(0x15,0,1,openat),(6,0,0,0x7fc00000),(6,0,0,0x7fff0000))))\n"
+            "class Program(ctypes.Structure): _fields_=[('n',ctypes.c_ushort),('f',ctypes.c_void_p)]\n"
+            "program=Program(4,ctypes.addressof(code))\n"
+            "def listen():\n"
+            " if libc.syscall(seccomp,1,8,ctypes.byref(program))<0: "
+            "raise OSError(ctypes.get_errno(),'')\n"
+            "def kill_others():\n"
+            " for n in map(int,filter(str.isdigit,os.listdir('/proc'))):\n"
+            "  if n not in (1,os.getpid()): os.kill(n,9)\n")
+
+    def test_T39_cell_ends_with_its_warden(self):
+        ended = self.python(self.KILL + "print('first',flush=True)\nkill_others()\n"
+                            "time.sleep(20)\nprint('last')\n", **self.protected())
+        self.assertEqual(ended.out, "first\n", ended.inner_err)
+        self.assertEqual(ended.code, 137)
+
+    def test_T39_program_that_ends_by_itself_is_not_taken_for_killed(self):
+        codes = {self.shell(f"mkdir d{n}; exit 3", **self.protected()).code for n in range(12)}
+        self.assertEqual(codes, {3})
+
+    def test_T39_nobody_takes_the_place_of_a_warden_that_was_killed(self):
+        """In the moment that pid 1 needs to end the cell, and without it (mutant `warden-end`)."""
+        ended = self.python(self.KILL + "from functools import partial\n"
+                            "print=partial(print,flush=True)\nattempt(listen)\nkill_others()\n"
+                            "for n in range(200): attempt(listen); attempt(write,'.bashrc')\n",
+                            **self.protected())
+        answers = ended.out.split()
+        self.assertEqual(set(answers[:1] + answers[1::2]), {str(errno.EBUSY)}, ended.inner_err)
+        self.assertNotIn("0", answers)
+        self.assertFalse(os.path.lexists(os.path.join(self.project, ".bashrc")))
 
 
 class Reads(cell.FilesCase):

@@ -101,6 +101,39 @@ class View(cell.FilesCase):
         self.assertIn("Read-only", ended.inner_err)
 
 
+class KernelFiles(cell.FilesCase):
+    """sysfs, control groups and the procfs of another place, in the host's tree."""
+
+    OPEN = ("import os,sys\n"
+            "for p in sys.argv[1:]:\n"
+            " try: os.close(os.open(p,os.O_WRONLY)); print('opened',p)\n"
+            " except OSError as e: print(e.errno)\n")
+
+    def test_T22_no_switch_of_the_kernel_is_written_whatever_is_writable(self):
+        paths = ["/sys/kernel/mm/transparent_hugepage/enabled", "/sys/power/state",
+                 "/sys/fs/cgroup/cgroup.procs", "/proc/sys/kernel/core_pattern"]
+        paths = [path for path in paths if os.path.exists(path)]
+        for writable in ("/", "/sys"):
+            ended = self.run_cell([cell.PYTHON, "-c", self.OPEN, *paths], allow_write=[writable])
+            self.assertNotIn("opened", ended.out)
+        ended = self.shell("echo > file && cat file", allow_write=["/"])
+        self.assertEqual(ended.out, "\n", ended.inner_err)
+
+    def test_T22_T24_procfs_of_another_place_is_hidden(self):
+        if cell.IDENTITY != "root":
+            return  # nobody else can mount one
+        os.mkdir(os.path.join(self.project, "p"))
+        before = ["unshare", "-m", "sh", "-c",
+                  f"mount -t proc proc {self.project}/p && exec \"$@\"", "sh"]
+        script = "ls p | wc -l; ls /proc | grep -c '^1$'; echo x > p/sys/kernel/core_pattern"
+        ended = self.run_cell(["/bin/sh", "-c", script], before=before)
+        self.assertEqual(ended.out, "0\n1\n", ended.inner_err)
+        # The probe itself works.
+        done = cell.subprocess.run(before + ["/bin/sh", "-c", "ls p | wc -l"], cwd=self.project,
+                                   capture_output=True, check=True)
+        self.assertGreater(int(done.stdout), 50)
+
+
 class Sockets(cell.FilesCase):
     CLIENT = ("import socket,sys\ns=socket.socket(socket.AF_UNIX)\n"
               "try:\n s.connect(sys.argv[1]); print('connected')\n"
@@ -129,6 +162,40 @@ class Sockets(cell.FilesCase):
                             "t=socket.socket(); t.bind(('127.0.0.1',0)); t.listen()\n"
                             "socket.create_connection(t.getsockname()); print('tcp')")
         self.assertEqual(ended.out, "hello\ntcp\n", ended.inner_err)
+
+    def test_T43_no_socket_of_the_host_comes_to_an_allowed_path(self):
+        """It is allowed by its path, and the path lies in a folder that the cell writes."""
+        for name in ("allowed", "host", "host/in"):
+            os.mkdir(os.path.join(self.project, name))
+        for name in ("host/a", "host/in/a"):
+            self.host_socket(os.path.join(self.project, name))
+        paths = [os.path.join(self.project, name) for name in ("allowed", "agent.sock", "deep/s")]
+        script = ("import ctypes,os,socket\nlibc=ctypes.CDLL(None,use_errno=True)\n"
+                  "def attempt(f,*a):\n"
+                  " try: f(*a); print('did',a)\n"
+                  " except OSError: pass\n"
+                  "def exchange(a,b):\n"
+                  " if libc.renameat2(-100,a.encode(),-100,b.encode(),2): raise OSError\n"
+                  "for n in ('allowed/x','agent.sock','AGENT.SOCK'):\n"
+                  " attempt(os.link,'host/a',n); attempt(os.rename,'host/a',n)\n"
+                  "open('allowed/file','w')\n"
+                  "attempt(exchange,'host/a','allowed/file'); attempt(exchange,'allowed/file','host/a')\n"
+                  "os.mkdir('new'); os.link('host/a','new/s')\n"
+                  "for n in ('allowed/new','deep'): attempt(os.rename,'new',n)\n"
+                  "attempt(os.rename,'host/in','allowed/in')\n"
+                  # What the cell binds there itself it reaches, and files come and go.
+                  "s=socket.socket(socket.AF_UNIX); s.bind('agent.sock'); s.listen()\n"
+                  "socket.socket(socket.AF_UNIX).connect('agent.sock')\n"
+                  "os.rename('allowed/file','allowed/other'); os.link('allowed/other','allowed/l')\n"
+                  "print('end')")
+        ended = self.python(script, sockets=paths)
+        self.assertEqual(ended.out, "end\n", ended.inner_err)
+
+    def test_allowed_socket_of_the_host_is_reached(self):
+        path = os.path.join(self.project, "host.sock")
+        self.host_socket(path)
+        ended = self.run_cell([cell.PYTHON, "-c", self.CLIENT, path], sockets=[path])
+        self.assertEqual(ended.out, "connected\n")
 
     DATAGRAMS = ("import socket,sys\n"
                  "a,b=socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n"

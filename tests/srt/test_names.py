@@ -250,11 +250,15 @@ class NewGit(SrtTest):
         mark = os.path.join(self.folder("marks"), "mark")
         exchange = ("python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).renameat2(-100, "
                     "b\"HEAD\", -100, b\"x\", 2))'")
+        # No call that asks gives a socket its name.
+        bound = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"HEAD\")'; "
         package = ("git init -q --bare .", "echo ref: refs/heads/main > HEAD",
                    "ln -s refs/heads/main HEAD", "mkfifo HEAD",
                    "git init -q --bare evil && mv evil/HEAD HEAD",
                    "git init -q --bare evil && ln evil/HEAD HEAD",
                    "echo ref: refs/heads/main > x; mkdir HEAD; " + exchange,
+                   bound + "echo ref: refs/heads/main > x; " + exchange,
+                   bound + "echo ref: refs/heads/main > x; mv -fT x HEAD",
                    "mkdir HEAD; rmdir HEAD; echo ref: refs/heads/main > Head",
                    "cd ..; mv package away && git init -q --bare package",
                    "cd ..; git init -q --bare evil && mv package away && mv evil package",

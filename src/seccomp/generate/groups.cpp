@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/prctl.h>
+#include <linux/seccomp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -214,7 +215,17 @@ std::vector<Group> no_sockets_groups() {
   };
 }
 
-std::vector<Group> notify_exec_groups() { return {{"programs", always(kAsk), "execve execveat"}}; }
+// Of two filters that ask, the newer one's listener is heard, and what it lets go on goes on. The
+// kernel refuses a second listener only while the first is open: a cell that has ended the one who
+// answers would answer itself (T39). EBUSY is the kernel's own word for it.
+static Group further_filters() {
+  return {"further filters",
+          allow_unless(has_any_bit(1, SECCOMP_FILTER_FLAG_NEW_LISTENER), fail(EBUSY)), "seccomp"};
+}
+
+std::vector<Group> notify_exec_groups() {
+  return {{"programs", always(kAsk), "execve execveat"}, further_filters()};
+}
 
 // "Ask" where the standard filter says yes.
 static Rule asking(Rule rule) {
@@ -263,6 +274,7 @@ std::vector<Group> names_groups(Asking which) {
         fail(EAFNOSUPPORT)},
        "socketpair"},
       {"ways to a socket", always(kAsk), "connect"},
+      further_filters(),
   };
 }
 
