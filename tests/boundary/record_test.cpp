@@ -62,7 +62,7 @@ TEST(Record, T66_TheCurrentFolderShowsNoneOfItEither) {
 }
 
 TEST(Record, T66_ACellCannotEraseIt) {
-  const Words attack = {"/bin/sh", "-c", ": > caisson/audit.jsonl; rm caisson/audit.head; true"};
+  const Words attack = {"/bin/sh", "-c", "(: > caisson/audit.jsonl); rm caisson/audit.head; true"};
   State state;
   std::string before = state.record();
   EXPECT_TRUE(ended_with(run_cell(attack, state.workspace(), state.how), 0));

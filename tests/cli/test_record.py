@@ -12,7 +12,7 @@ class InMounts(CliTest):
         self.exec_ok("true")
         self.folder_of_record = os.path.dirname(self.audit)
 
-    ATTACK = "cat {0}/audit.jsonl; : > {0}/audit.jsonl; rm {0}/audit.head; echo x > {0}/new; ls -A {0}; true"
+    ATTACK = "cat {0}/audit.jsonl; (: > {0}/audit.jsonl); rm {0}/audit.head; echo x > {0}/new; ls -A {0}; true"
 
     def attack(self, at, *words, **how):
         """What the cell found there; the record must have grown, and be whole."""
