@@ -50,7 +50,7 @@ TEST_P(SeccompHostClaims, NoRequestChangesAFilesystemForOthers) {
         uint64_t{BTRFS_IOC_DEFAULT_SUBVOL}, uint64_t{BTRFS_IOC_DEFRAG_RANGE},
         uint64_t{FIFREEZE}, uint64_t{FITRIM}, uint64_t{FS_IOC_SETFSLABEL},
         uint64_t{0x4020bc10} /* bcachefs: subvolumes */, uint64_t{0x40186f04} /* ocfs2: reflink */,
-        uint64_t{0x4018970f} /* ceph */, uint64_t{0xc018cf07} /* cifs: any message */})
+        uint64_t{0x40289702} /* ceph: layout */, uint64_t{0xc018cf07} /* cifs: a message */})
     programs_by_lower_half(fail(ENOTTY), "ioctl", {0, request}, 1);
 }
 
