@@ -213,8 +213,8 @@ void TerminalFilter::end_string(std::string_view terminator) {
   begin(State::kGround);
 }
 
-// "de_DE.ISO-8859-1", "de_DE@euro", "ja_JP.eucJP". None, C and POSIX say nothing about the terminal,
-// which reads UTF-8 in a container or over ssh as well.
+// "de_DE.ISO-8859-1", "de_DE@euro", "ja_JP.eucJP". None, C and POSIX say nothing about the
+// terminal, which reads UTF-8 in a container or over ssh as well.
 TerminalFilter::Charset charset_of_locale(std::string_view all, std::string_view ctype,
                                           std::string_view lang) {
   std::string_view locale = !all.empty() ? all : !ctype.empty() ? ctype : lang;

@@ -18,7 +18,8 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
 // A word as a person would type it into a POSIX shell.
 std::string shell_quote(std::string_view word);
 
-// Controls, also invisible ones, made visible (\x1b): a cell's text steers no terminal and no reader.
+// Controls, also invisible ones, made visible (\x1b): a cell's text steers no terminal and no
+// reader.
 std::string printable(std::string_view text);
 
 bool is_valid_utf8(std::string_view text);

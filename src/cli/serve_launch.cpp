@@ -65,9 +65,9 @@ Result<void> keep_record_from_clients(const session::SessionOffer& offer, const 
   record = files.canonical(record).value_or(record);
   for (const std::string& one : offer.workspaces)
     if (is_within(record, files.canonical(one).value_or(one)))
-      return Error::plain(fmt::format("--workspace {}: caisson's record of what ran lies in it",
-                                      printable(one)),
-                          "name a folder below it, or set XDG_STATE_HOME to another place");
+      return Error::plain(
+          fmt::format("--workspace {}: caisson's record of what ran lies in it", printable(one)),
+          "name a folder below it, or set XDG_STATE_HOME to another place");
   return {};
 }
 

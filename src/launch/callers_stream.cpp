@@ -69,7 +69,8 @@ ssize_t CallersStream::write_now(std::string_view bytes) {
     ssize_t written = ::pwritev2(fd_, &all, 1, -1, RWF_NOWAIT);
     if (!cannot_promise(written)) return written;
   }
-  if (const UniqueFd& again = own(O_WRONLY)) return ::write(again.get(), bytes.data(), bytes.size());
+  if (const UniqueFd& again = own(O_WRONLY))
+    return ::write(again.get(), bytes.data(), bytes.size());
   return ::write(fd_, bytes.data(), std::min(bytes.size(), kSafeWrite));
 }
 

@@ -107,8 +107,8 @@ static long drop_capabilities(uint32_t permitted) {
 }
 
 // The time limit once more: a supervisor that is stopped (^Z, kill -STOP) keeps none, and what runs
-// here can wake itself from any stop (a timer that sends SIGCONT). A timer's signal has its place in
-// the queue from the start: no flood of others crowds it out, as one of setitimer(2) could be.
+// here can wake itself from any stop (a timer that sends SIGCONT). A timer's signal has its place
+// in the queue from the start: no flood of others crowds it out, as one of setitimer(2) could be.
 static long start_clock(uint64_t milliseconds) {
   sigevent event{};
   event.sigev_notify = SIGEV_SIGNAL;

@@ -153,8 +153,7 @@ static bool is_executable(const char* path) {
 static long exec_once(const ChildProgram& program) {
   long found_but = -ENOENT;
   for (const char* const* path = program.candidates; *path; ++path) {
-    if (is_executable(*path))
-      return sys_call(SYS_execve, *path, program.argv, program.environment);
+    if (is_executable(*path)) return sys_call(SYS_execve, *path, program.argv, program.environment);
     if (sys_call(SYS_faccessat, long{AT_FDCWD}, *path, 0L /* F_OK */) == 0) found_but = -EACCES;
   }
   return found_but;

@@ -18,7 +18,7 @@ struct ChildState {
   int root_fd = -1;      // the new root while it is built
   int terminal_fd = -1;  // the slave of the cell's own pty
   int program_pid = -1, warden_pid = -1;
-  bool stopped = false;  // all that runs here, by us
+  bool stopped = false;                  // all that runs here, by us
   int unsteered = 0;                     // why nothing leads to the gateway, or 0; by the thread
   int warden_sockets[2] = {-1, -1};      // its end, and the program's
   SpareMask spare_mask;                  // of the first thread

@@ -91,16 +91,15 @@ static void pass_on(const ChildState& state, long number) {
   sys_call(SYS_kill, static_cast<long>(-state.program_pid), number);
 }
 
-// SIGTSTP asks, and nobody here has to obey: the program's session has no parent that could continue
-// it, so that the kernel drops the signal where no handler takes it (an orphaned group: setpgid(2)).
-// Who has a handler gets a moment; then everything is stopped. Without a pid namespace that is the
-// program's group alone: what left it runs on until the clock ends it.
+// SIGTSTP asks, and nobody here has to obey: the program's session has no parent that could
+// continue it, so that the kernel drops the signal where no handler takes it (an orphaned group:
+// setpgid(2)). Who has a handler gets a moment; then everything is stopped. Without a pid namespace
+// that is the program's group alone: what left it runs on until the clock ends it.
 static void stop_everything(ChildState& state) {
   pass_on(state, SIGTSTP);
   // Slept, not waited for: signals that are sent to us meanwhile can't put it off.
   timespec grace{0, 50000000};
-  if (!state.stopped)
-    sys_call(SYS_clock_nanosleep, long{CLOCK_MONOTONIC}, 0L, &grace, 0L);
+  if (!state.stopped) sys_call(SYS_clock_nanosleep, long{CLOCK_MONOTONIC}, 0L, &grace, 0L);
   if (state.program->own_pid_namespace)
     sys_call(SYS_kill, -1L, long{SIGSTOP});
   else

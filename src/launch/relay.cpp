@@ -21,10 +21,7 @@ short events_of(const std::vector<pollfd>& polls, int fd) {
 static void set_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 OutputRelay::OutputRelay(UniqueFd from, int to, bool capture, OutputBudget& budget)
-    : from_(std::move(from)),
-      to_(to),
-      capture_(capture),
-      budget_(budget) {
+    : from_(std::move(from)), to_(to), capture_(capture), budget_(budget) {
   if (from_) set_nonblocking(from_.get());  // our end of our own pipe; the cell's end is untouched
   if (!capture && to_.is_terminal() && control_enabled("terminal-filter"))
     filter_.emplace(TerminalFilter::Mode::kPlain, charset_of_caller());

@@ -48,8 +48,7 @@ class Supervisor {
     sigset_t all;
     ::sigfillset(&all);
     signals_.reset(::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (how_.limits.wall)
-      deadline_ns_ = monotonic_ns() + wall_ns();
+    if (how_.limits.wall) deadline_ns_ = monotonic_ns() + wall_ns();
   }
 
   Outcome run() {

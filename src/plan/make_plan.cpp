@@ -148,9 +148,8 @@ static Result<void> check_landlock_tier(const Policy& policy, const HostFacts& f
                           "use --tier process");
   // Landlock allows; what lies in an allowed folder it can't take out again.
   for (const Cover& cover : policy.covers)
-    return Error::plain(
-        fmt::format("tier landlock can't hide {} ({})", cover.path, cover.origin),
-        "mount a folder that does not hold it, or use --tier process");
+    return Error::plain(fmt::format("tier landlock can't hide {} ({})", cover.path, cover.origin),
+                        "mount a folder that does not hold it, or use --tier process");
   for (const Grant& grant : policy.grants)
     return Error::plain(fmt::format("tier landlock can't grant {}", grant_name(grant.kind)),
                         "use --tier process");

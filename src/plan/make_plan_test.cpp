@@ -116,8 +116,8 @@ TEST(Plan, ACoverComesLastAndTheFoldersAboveItAreHeld) {
   ASSERT_GE(words.size(), 4u);
   EXPECT_EQ(std::vector(words.end() - 4, words.end()),
             (std::vector<std::string>{
-                "mount     /home/ada at /workspace (rw,nosuid,nodev)", "hold      /workspace/.local",
-                "hold      /workspace/.local/state",
+                "mount     /home/ada at /workspace (rw,nosuid,nodev)",
+                "hold      /workspace/.local", "hold      /workspace/.local/state",
                 "cover     /workspace/.local/state/caisson with an empty folder (ro)"}));
   policy.mounts[0].access = Access::kReadOnly;
   words.clear();

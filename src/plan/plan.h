@@ -86,9 +86,9 @@ struct CoverInView {
   std::string path, with;  // as CoverFile, but links on the way are the view's
 };
 inline constexpr const char* kViewFolder = "/view";
-using RootStep = std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory,
-                              MountProc, MountDevpts, MaskPath, CoverFile, CoverFolder, PlaceOwn,
-                              CoverInView>;
+using RootStep =
+    std::variant<MakeDirectory, MakeFile, MakeLink, BindHost, BindOwn, PinDirectory, MountProc,
+                 MountDevpts, MaskPath, CoverFile, CoverFolder, PlaceOwn, CoverInView>;
 
 struct ResourceLimit {
   int resource;  // RLIMIT_…

@@ -137,8 +137,8 @@ TEST(HostView, WhatIsTheKernelsIsReadOnlyWhateverIsWritable) {
              "1 0 0:1 / /sys rw - sysfs sysfs rw\n"
              "2 0 0:2 / /home/ann/project/proc rw - proc proc rw\n");
   auto places_of = [&](const char* writable) {
-    return places(resolve(view({.allow_write = {pattern(writable)}}), ann(), {{"/bin/true"}}, files)
-                      .value());
+    return places(
+        resolve(view({.allow_write = {pattern(writable)}}), ann(), {{"/bin/true"}}, files).value());
   };
   std::pair<Kind, std::string> hidden{Kind::kHidden, "/home/ann/project/proc"};
   EXPECT_EQ(places_of("/"), (std::vector<std::pair<Kind, std::string>>{

@@ -23,8 +23,9 @@ constexpr size_t kMaxConfig = 8192;
 // What a script of a project may ask `env` for. Any other name, "deploy", would let it choose which
 // of the caller's own programs is to be read.
 constexpr std::string_view kInterpreters[] = {
-    "bash", "bun", "dash",   "deno", "fish",    "julia", "ksh", "lua",     "node", "nodejs", "perl",
-    "php",  "pypy", "python", "ruby", "Rscript", "sh",    "tclsh", "ts-node", "tsx",  "uv",     "zsh"};
+    "bash", "bun",    "dash",    "deno", "fish", "julia",  "ksh",  "lua",
+    "node", "nodejs", "perl",    "php",  "pypy", "python", "ruby", "Rscript",
+    "sh",   "tclsh",  "ts-node", "tsx",  "uv",   "zsh"};
 
 // "python", "python3", "python3.12".
 bool is_interpreter(std::string_view name) {
@@ -32,9 +33,7 @@ bool is_interpreter(std::string_view name) {
   return std::ranges::find(kInterpreters, name.substr(0, end)) != std::end(kInterpreters);
 }
 
-bool is_python(std::string_view name) {
-  return name.starts_with("python") && is_interpreter(name);
-}
+bool is_python(std::string_view name) { return name.starts_with("python") && is_interpreter(name); }
 
 // A row of the table and the folder of this host that it was found at.
 struct Found {
@@ -125,8 +124,8 @@ void Finder::follow(const std::string& path, int depth) {
   LinkWalk walk = walk_links(path, scene_.files);
   if (!walk.complete) return;
   if (depth == 0) program_ = walk.end();
-  auto told = std::ranges::find_if(
-      walk.links, [&](const Link& link) { return may_be_a_cells(link.path); });
+  auto told =
+      std::ranges::find_if(walk.links, [&](const Link& link) { return may_be_a_cells(link.path); });
   auto vouched = static_cast<size_t>(told - walk.links.begin());
   for (size_t i = 0; i < walk.forms.size(); ++i) {
     if (walk.behind[i] <= vouched)

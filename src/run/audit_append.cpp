@@ -69,8 +69,8 @@ Result<bool> AuditLog::was_replaced() const {
   return ours.st_ino != named.st_ino || ours.st_dev != named.st_dev;
 }
 
-// Whoever can open the file, if only to read it, can lock it for good (flock(2)), and a writer waits
-// with all signals blocked: so it waits by the clock.
+// Whoever can open the file, if only to read it, can lock it for good (flock(2)), and a writer
+// waits with all signals blocked: so it waits by the clock.
 Result<void> AuditLog::await_lock(std::chrono::steady_clock::time_point until) const {
   std::chrono::microseconds step{100};
   while (::flock(file_.get(), LOCK_EX | LOCK_NB) < 0) {

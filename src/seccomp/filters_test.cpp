@@ -147,12 +147,11 @@ TEST(SeccompFilters, AreSmallAndSearchFast) {
 // openat (the mode of a new file must be looked at), mmap (huge pages) and fcntl (leases): 35 ns
 // each, of 280 for F_GETFD and some 4000 for a page that is mapped and given back.
 constexpr const char* kHotCalls[] = {
-    "read",       "write",          "close",        "pread64",     "newfstatat",
-    "fstat",      "lseek",          "munmap",       "mprotect",    "madvise",
-    "brk",        "futex",          "epoll_pwait",  "ppoll",       "recvfrom",
-    "sendto",     "recvmsg",        "sendmsg",      "getpid",      "clock_gettime",
-    "getdents64", "rt_sigprocmask", "rt_sigaction", "sched_yield", "readlinkat",
-    "wait4"};
+    "read",        "write",         "close",      "pread64",        "newfstatat",   "fstat",
+    "lseek",       "munmap",        "mprotect",   "madvise",        "brk",          "futex",
+    "epoll_pwait", "ppoll",         "recvfrom",   "sendto",         "recvmsg",      "sendmsg",
+    "getpid",      "clock_gettime", "getdents64", "rt_sigprocmask", "rt_sigaction", "sched_yield",
+    "readlinkat",  "wait4"};
 
 TEST(SeccompFilters, HotCallsAreDecidedByTheirNumberAlone) {
   for (Arch arch : kArchs) {

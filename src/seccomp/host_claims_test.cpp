@@ -15,9 +15,9 @@ namespace caisson {
 namespace {
 
 // All filters under which a program runs that is not ours.
-constexpr FilterName kForPrograms[] = {
-    FilterName::kStandard, FilterName::kNested,           FilterName::kNoSockets,
-    FilterName::kNames,    FilterName::kNamesAndRemovals, FilterName::kNamesAndReads};
+constexpr FilterName kForPrograms[] = {FilterName::kStandard,         FilterName::kNested,
+                                       FilterName::kNoSockets,        FilterName::kNames,
+                                       FilterName::kNamesAndRemovals, FilterName::kNamesAndReads};
 
 class SeccompHostClaims : public SeccompClaims {
  protected:
@@ -39,18 +39,29 @@ INSTANTIATE_TEST_SUITE_P(On, SeccompHostClaims, testing::ValuesIn(kArchs), arch_
 // is the filesystem's.
 TEST_P(SeccompHostClaims, NoRequestChangesAFilesystemForOthers) {
   static_assert(FS_IOC_ADD_ENCRYPTION_KEY == 0xc0506617);
-  for (uint64_t request :
-       {uint64_t{FS_IOC_ADD_ENCRYPTION_KEY}, uint64_t{FS_IOC_REMOVE_ENCRYPTION_KEY},
-        uint64_t{FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS}, uint64_t{FS_IOC_SET_ENCRYPTION_POLICY},
-        uint64_t{FS_IOC_GET_ENCRYPTION_PWSALT}, uint64_t{FS_IOC_ENABLE_VERITY},
-        uint64_t{BTRFS_IOC_SNAP_CREATE}, uint64_t{BTRFS_IOC_SNAP_CREATE_V2},
-        uint64_t{BTRFS_IOC_SUBVOL_CREATE}, uint64_t{BTRFS_IOC_SUBVOL_CREATE_V2},
-        uint64_t{BTRFS_IOC_SNAP_DESTROY}, uint64_t{BTRFS_IOC_SNAP_DESTROY_V2},
-        uint64_t{BTRFS_IOC_SUBVOL_SETFLAGS}, uint64_t{BTRFS_IOC_SET_RECEIVED_SUBVOL},
-        uint64_t{BTRFS_IOC_DEFAULT_SUBVOL}, uint64_t{BTRFS_IOC_DEFRAG_RANGE},
-        uint64_t{FIFREEZE}, uint64_t{FITRIM}, uint64_t{FS_IOC_SETFSLABEL},
-        uint64_t{0x4020bc10} /* bcachefs: subvolumes */, uint64_t{0x40186f04} /* ocfs2: reflink */,
-        uint64_t{0x40289702} /* ceph: layout */, uint64_t{0xc018cf07} /* cifs: a message */})
+  for (uint64_t request : {uint64_t{FS_IOC_ADD_ENCRYPTION_KEY},
+                           uint64_t{FS_IOC_REMOVE_ENCRYPTION_KEY},
+                           uint64_t{FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS},
+                           uint64_t{FS_IOC_SET_ENCRYPTION_POLICY},
+                           uint64_t{FS_IOC_GET_ENCRYPTION_PWSALT},
+                           uint64_t{FS_IOC_ENABLE_VERITY},
+                           uint64_t{BTRFS_IOC_SNAP_CREATE},
+                           uint64_t{BTRFS_IOC_SNAP_CREATE_V2},
+                           uint64_t{BTRFS_IOC_SUBVOL_CREATE},
+                           uint64_t{BTRFS_IOC_SUBVOL_CREATE_V2},
+                           uint64_t{BTRFS_IOC_SNAP_DESTROY},
+                           uint64_t{BTRFS_IOC_SNAP_DESTROY_V2},
+                           uint64_t{BTRFS_IOC_SUBVOL_SETFLAGS},
+                           uint64_t{BTRFS_IOC_SET_RECEIVED_SUBVOL},
+                           uint64_t{BTRFS_IOC_DEFAULT_SUBVOL},
+                           uint64_t{BTRFS_IOC_DEFRAG_RANGE},
+                           uint64_t{FIFREEZE},
+                           uint64_t{FITRIM},
+                           uint64_t{FS_IOC_SETFSLABEL},
+                           uint64_t{0x4020bc10} /* bcachefs: subvolumes */,
+                           uint64_t{0x40186f04} /* ocfs2: reflink */,
+                           uint64_t{0x40289702} /* ceph: layout */,
+                           uint64_t{0xc018cf07} /* cifs: a message */})
     programs_by_lower_half(fail(ENOTTY), "ioctl", {0, request}, 1);
 }
 

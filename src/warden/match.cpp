@@ -85,8 +85,8 @@ Taken take_one(const Part& part, uint32_t at, const char* name, uint32_t n, uint
   return same_letter(part.text[at], name[n], letters) ? Taken{1, 1} : Taken{};
 }
 
-// A star goes back to itself with one character more; only the last one has to, so the work is bounded
-// by the product of the lengths.
+// A star goes back to itself with one character more; only the last one has to, so the work is
+// bounded by the product of the lengths.
 bool glob_matches(const Part& part, const char* name, uint32_t size, Letters letters) {
   uint32_t p = 0, n = 0, star = 0, star_name = 0;
   bool has_star = false;

@@ -267,7 +267,8 @@ TEST(Marks, T55_ASleeperEndsAtTheTimeLimit) {
   EXPECT_TRUE(ended_with(run_cell({"/bin/sleep", "0"}, {"--timeout", "20s"}), 0));
 }
 
-// Whoever stops caisson, by ^Z or by kill -STOP, stops the clock that it keeps. The cell has another.
+// Whoever stops caisson, by ^Z or by kill -STOP, stops the clock that it keeps. The cell has
+// another.
 TEST(Marks, T55_T58_TheTimeLimitHoldsForACaissonThatIsStopped) {
   const std::string marker = random_word();
   Process caisson(exec_line({"/probe/probe", "sleep-long", "20", marker}, {"--timeout", "2s"}));

@@ -83,9 +83,9 @@ static void print_answer(const char* name, int error) {
 }
 
 static const struct Probe* find_probe(const char* name) {
-  const struct Probe* tables[] = {compat_probes, exec_probes, fd_probes,   file_probes,
-                                  fill_probes,   ids_probes,  ipc_probes,  kernel_probes,
-                                  net_probes,    ns_probes,   peer_probes, resource_probes,
+  const struct Probe* tables[] = {compat_probes, exec_probes,   fd_probes,   file_probes,
+                                  fill_probes,   ids_probes,    ipc_probes,  kernel_probes,
+                                  net_probes,    ns_probes,     peer_probes, resource_probes,
                                   shared_probes, signal_probes, tty_probes};
   for (size_t i = 0; i < sizeof tables / sizeof *tables; ++i) {
     for (const struct Probe* probe = tables[i]; probe->name; ++probe) {
