@@ -341,15 +341,34 @@ class Streams(CliTest):
     def shared_input(self, read, write):
         cells = [self.start("exec", "--timeout", "5s", "--", "sleep", "60", stdin=read)
                  for _ in range(6)]
+        taker = os.open(f"/proc/self/fd/{read}", os.O_RDONLY | os.O_NONBLOCK)
         os.close(read)
         end = time.monotonic() + 4
-        while time.monotonic() < end and not any(self.sleeps_in_read(cell.pid) for cell in cells):
-            os.write(write, b"x")  # wakes all of them, and is there for one
-            time.sleep(0.004)
+        while time.monotonic() < end and not self.one_sleeps_in_read(cells):
+            for turn in range(20):
+                os.write(write, b"x")  # wakes all of them, and is gone a little later
+                self.take(taker, turn * 20)
+            time.sleep(0.001)
+        os.close(taker)
         try:  # in silence now: no byte frees who sleeps in a read
             self.assertEqual([cell.wait(timeout=harness.DEADLINE) for cell in cells], [124] * 6)
         finally:
             os.close(write)
+
+    def take(self, fd, turns):
+        for _ in range(turns):
+            pass
+        try:
+            os.read(fd, 100)
+        except BlockingIOError:
+            pass
+
+    def one_sleeps_in_read(self, cells):
+        """And not only in passing."""
+        asleep = [cell for cell in cells if self.sleeps_in_read(cell.pid)]
+        if asleep:
+            time.sleep(0.05)
+        return any(self.sleeps_in_read(cell.pid) for cell in asleep)
 
     def sleeps_in_read(self, pid):
         """In read(0, …), as proc(5) tells it to who may trace it."""
