@@ -19,9 +19,11 @@ namespace {
 // nobody else writes to it.
 constexpr size_t kSafeWrite = 4096;
 
-// Pipes and sockets know RWF_NOWAIT since 6.5, FIFOs with a name and terminals not at all.
+// Pipes and sockets know RWF_NOWAIT since 6.5, FIFOs with a name and terminals not at all. EPERM is
+// the word of a filter that does not know the call: a container's, or that of a server of ours.
 bool cannot_promise(ssize_t result) {
-  return result < 0 && (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS);
+  return result < 0 &&
+         (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS || errno == EPERM);
 }
 
 }  // namespace
