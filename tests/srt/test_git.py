@@ -127,9 +127,9 @@ class Brackets(SrtTest):
     def test_rules_of_the_home_folder_hold(self):
         home = self.folder("h[o]me")
         self.file("h[o]me/keys/a.key", "secret\n")
-        said = settings(read=["~/keys/*.key"], write=["~/work/**"])
-        self.folder("h[o]me/work")
-        ended = self.sh("cat ~/keys/a.key; echo > ~/work/file && echo end", said=said,
+        said = settings(read=["~/keys/*.key"], write=["~/project/**"])
+        self.folder("h[o]me/project")
+        ended = self.sh("cat ~/keys/a.key; echo > ~/project/file && echo end", said=said,
                         env={"HOME": home}, cwd=self.here)
         self.assertEqual(ended.out, "end\n", ended)
 
