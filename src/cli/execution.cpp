@@ -178,13 +178,14 @@ Result<Outcome> Execution::execute() {
   how.heard = door_.heard;
   if (!how.heard && job_.flags.denials_fd >= 0) how.heard = stream_to(job_.flags.denials_fd);
   if (gateway_) gateway_->watch(how);
+  Result<void> recorded;
+  how.concluded = [&](Outcome& outcome) {
+    if (gateway_) gateway_->finish(outcome);
+    if (outcome.unsteered) tell_unsteered();
+    recorded = log_->append(end_event(outcome));
+  };
   Outcome outcome = supervise(std::move(cell), how);
-  if (gateway_) gateway_->finish(outcome);
-  if (outcome.unsteered) tell_unsteered();
-  uint64_t before = monotonic_ns();
-  TRY(log_->append(end_event(outcome)));
-  outcome.phases.push_back(
-      {"record of the end", static_cast<double>(monotonic_ns() - before) / 1e6});
+  TRY(std::move(recorded));
   return outcome;
 }
 

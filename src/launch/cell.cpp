@@ -193,12 +193,12 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.error_output_ = std::move(errors.read);
 
   if (cell.cgroup_ && into < 0) TRY(cell.cgroup_->attach(cell.pid_));
+  if (plan.throwaway_ids) TRY(cell.send_mounts(plan, child.outside_id));  // waited for
   std::vector<UniqueFd> join;
   if (!born_in_cgroup) {
     TRY(cell.make_cgroup(plan, options.name));
     if (cell.cgroup_) join = TRY(cell.cgroup_->join_fds());
   }
-  if (plan.throwaway_ids) TRY(cell.send_mounts(plan, child.outside_id));
   cell.stamps_.limited = monotonic_ns();
   if (options.before_go) TRY(options.before_go());
   cell.stamps_.recorded = monotonic_ns();
@@ -258,20 +258,16 @@ void Cell::end() const { send_signal(kEndSignal); }
 
 void Cell::kill() const { send_signal(SIGKILL); }
 
-Cell::End Cell::reap() {
-  End end;
+Cell::Used Cell::reap() {
   rusage usage{};
-  while (::wait4(pid_, &end.wait_status, 0, &usage) < 0 && errno == EINTR) {
+  while (::wait4(pid_, nullptr, 0, &usage) < 0 && errno == EINTR) {
   }
   pid_ = -1;
   auto milliseconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) / 1e3;
   };
-  end.usage = {milliseconds(usage.ru_utime), milliseconds(usage.ru_stime),
-               static_cast<uint64_t>(usage.ru_maxrss) * 1024};
-  if (cgroup_) end.cgroup = cgroup_->usage();
-  release_cgroup();
-  return end;
+  return {milliseconds(usage.ru_utime), milliseconds(usage.ru_stime),
+          static_cast<uint64_t>(usage.ru_maxrss) * 1024};
 }
 
 void Cell::release_cgroup() {
@@ -287,6 +283,7 @@ Cell::~Cell() {
     kill();
     reap();
   }
+  release_cgroup();
 }
 
 }  // namespace caisson

@@ -58,22 +58,18 @@ class Cell {
   void send_signal(int number) const;  // to pid 1, which passes it on
   void end() const;                    // asks pid 1 to end everything and account for it
   void kill() const;                   // ends everything at once
-  // Waits for pid 1 (and so for all) and takes the cgroup away. Gives rusage of all that ran.
-  struct End {
-    int wait_status = 0;
-    struct rusage_values {
-      double user_ms = 0, system_ms = 0;
-      uint64_t max_rss_bytes = 0;
-    } usage;
-    CgroupUsage cgroup;
+  // Waits for pid 1, and so for all. Gives rusage of all that ran.
+  struct Used {
+    double user_ms = 0, system_ms = 0;
+    uint64_t max_rss_bytes = 0;
   };
-  End reap();
+  Used reap();
+  void release_cgroup();  // once all are gone
 
  private:
   Cell() = default;
   Result<void> send_mounts(const Plan&, uint32_t outside);
   Result<void> make_cgroup(const Plan&, const std::string& name);
-  void release_cgroup();
   pid_t pid_ = -1;
   Stamps stamps_;
   UniqueFd pidfd_, control_, input_, output_, error_output_, reports_;

@@ -137,6 +137,7 @@ static long run_init_step(ChildState& state, const Step& step) {
       prepare(*state.program);
       return 0;
     case StepKind::kJoinNetwork:
+      state.message.stamp[kStampRoot] = monotonic_now();
       return join_network_thread();
     case StepKind::kHostname:
       return sys_call(SYS_sethostname, step.path, text_length(step.path));

@@ -88,7 +88,7 @@ class Compiler {
     ids();                                           // mounts need an identity to belong to
     if (plan_.namespaces & CLONE_NEWNS) {
       mounts();
-      init(StepKind::kPrepare);  // while the network is still being made
+      if (!prepared_) init(StepKind::kPrepare);  // while the network is still being made
       // The old root's release waits for the other core to leave the kernel: not before the network
       // thread has made the namespace.
       if (own_network) init(StepKind::kJoinNetwork);
@@ -192,8 +192,11 @@ class Compiler {
       step.flags = kBindReceived | (one.below_user_mount ? kBindBelowUserMount : 0);
       Step bind = step;
       // Late, so that nobody waits: the supervisor has opened and mapped them meanwhile.
-      if (out_.mapped_mounts_.empty())
-        out_.init_steps_.insert(out_.init_steps_.end() - 1, {.kind = StepKind::kAwaitMounts});
+      if (out_.mapped_mounts_.empty()) {
+        out_.init_steps_.insert(out_.init_steps_.end() - 1,
+                                {{.kind = StepKind::kPrepare}, {.kind = StepKind::kAwaitMounts}});
+        prepared_ = true;
+      }
       out_.mapped_mounts_.push_back(bind);
       return;
     }
@@ -358,6 +361,7 @@ class Compiler {
   const Plan& plan_;
   CompiledProgram& out_;
   uint32_t outside_id_ = 0;
+  bool prepared_ = false;
 };
 
 std::unique_ptr<CompiledProgram> compile(const Plan& plan, const ChildDescriptors& descriptors,

@@ -5,12 +5,16 @@
 #include <linux/prctl.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "launch/child_state.h"
 
 namespace caisson {
+
+// A program that is still there after so long will be there for a while.
+static constexpr long kSettlingNs = 20000000;
 
 static void tell(ChildState& state, MessageKind kind, int value) {
   state.message.kind = kind;
@@ -34,6 +38,32 @@ static void confine(ChildState& state) {
 
 [[noreturn]] static void end_everything(ChildState& state, int program_status);
 
+static uint64_t microseconds(const timeval& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1000000u + static_cast<uint64_t>(time.tv_usec);
+}
+
+// One that has ended, with what it and all that it waited for used; see wait4(2).
+static long wait_for_one(ChildState& state, int* status, long how) {
+  rusage used{};
+  long pid = sys_call(SYS_wait4, -1L, status, how, &used);
+  if (pid <= 0) return pid;
+  ChildMessage& message = state.message;
+  message.user_us += microseconds(used.ru_utime);
+  message.system_us += microseconds(used.ru_stime);
+  uint64_t rss = static_cast<uint64_t>(used.ru_maxrss);
+  if (rss > message.max_rss_kib) message.max_rss_kib = rss;
+  return pid;
+}
+
+// All of a pid namespace are its first process's children in the end.
+static bool nobody_is_left(ChildState& state) {
+  int status = 0;
+  long pid;
+  do pid = wait_for_one(state, &status, WNOHANG);
+  while (pid > 0);
+  return pid == -ECHILD;
+}
+
 // Reaps all that has ended. The wait status of the program once it is among them, else -1.
 //
 // A warden that was killed is the cell's end: what it has judged would be for somebody else to
@@ -42,7 +72,7 @@ static void confine(ChildState& state) {
 static int reap(ChildState& state) {
   for (;;) {
     int status = 0;
-    long pid = sys_call(SYS_wait4, -1L, &status, long{WNOHANG}, 0L);
+    long pid = wait_for_one(state, &status, WNOHANG);
     if (pid <= 0) return -1;
     if (pid == state.program_pid) return status;
     if (pid == state.warden_pid && status != 0 && state.program->end_with_warden)
@@ -77,10 +107,11 @@ static void kill_children() {
   for (;;) {
     if (!own) kill_children();
     int status = 0;
-    long pid = sys_call(SYS_wait4, -1L, &status, 0L, 0L);
+    long pid = wait_for_one(state, &status, 0);
     if (pid == state.program_pid) program_status = status;
     if (pid < 0 && pid != -EINTR) break;
   }
+  state.message.alone = 1;
   tell(state, MessageKind::kExited, program_status);
   sys_call(SYS_exit_group, 0L);
   __builtin_unreachable();
@@ -132,19 +163,27 @@ void run_init(ChildState& state) {
   for (unsigned i = 0; i < program.passed_count; ++i) sys_call(SYS_close, long{program.passed[i]});
   if (state.terminal_fd >= 0) sys_call(SYS_close, long{state.terminal_fd});
   if (state.unsteered) tell(state, MessageKind::kUnsteered, state.unsteered);
-  give_back_clean_pages(program);
   confine(state);
 
   // All signals have been blocked since before clone; blocked ones reach even pid 1 (signal(7)).
   unsigned long all = ~0ul;
+  const timespec settling{0, kSettlingNs};
+  const timespec* patience = &settling;
   for (;;) {
     int status = reap(state);
     if (status >= 0 && !program.own_pid_namespace) end_everything(state, status);
     if (status >= 0) {
+      state.message.alone = nobody_is_left(state);
       tell(state, MessageKind::kExited, status);
       sys_call(SYS_exit_group, 0L);  // and with pid 1 the whole namespace
     }
-    handle_signal(state, sys_call(SYS_rt_sigtimedwait, &all, 0L, 0L, 8L));
+    long number = sys_call(SYS_rt_sigtimedwait, &all, 0L, patience, 8L);
+    if (number == -EAGAIN) {
+      // Not before: to unmap them interrupts the other core, where the program begins.
+      give_back_clean_pages(program);
+      patience = nullptr;
+    }
+    handle_signal(state, number);
   }
 }
 

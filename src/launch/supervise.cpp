@@ -52,7 +52,10 @@ class Supervisor {
   }
 
   Outcome run() {
-    while (!pid1_gone_) turn();
+    while (!pid1_gone_) {
+      turn();
+      if (everybody_has_ended() && !concluded_ns_) conclude();
+    }
     end();
     return std::move(outcome_);
   }
@@ -183,7 +186,7 @@ class Supervisor {
         case MessageKind::kExited:
           if (ended_by_its_clock(received.message->value)) decide_timeout();
           wait_status_ = received.message->value;
-          stamps_ = *received.message;
+          last_word_ = *received.message;
           exited_ns_ = monotonic_ns();
           break;
         case MessageKind::kTerminal:
@@ -255,18 +258,39 @@ class Supervisor {
 
   int oom_fd() { return cell_.cgroup() && !how_.survive_oom ? cell_.cgroup()->oom_event_fd() : -1; }
 
+  // By the word of pid 1, which is our code as its word on how the program ended is. It ends now by
+  // itself; that it does is waited for in any case.
+  bool everybody_has_ended() const { return last_word_ && last_word_->alone; }
+
+  void look_at_cgroup() {
+    if (!cell_.cgroup()) return;
+    oom_ = cell_.cgroup()->oom_happened();
+    cgroup_usage_ = cell_.cgroup()->usage();
+  }
+
+  // Nothing can come any more: what is in the pipes is all of it.
+  void conclude() {
+    uint64_t ended_ns = monotonic_ns();
+    look_at_cgroup();
+    drain_streams();
+    file_denials_.drain();
+    give_verdict();
+    fill_usage();
+    outcome_.duration_ms = static_cast<double>(ended_ns - cell_.stamps().begin) / 1e6;
+    if (how_.concluded) how_.concluded(outcome_);
+    concluded_ns_ = monotonic_ns();
+  }
+
   void end() {
     if (control_open_) handle_control();
     uint64_t gone_ns = monotonic_ns();
-    bool oom = cell_.cgroup() && cell_.cgroup()->oom_happened();
-    Cell::End ended = cell_.reap();
+    if (!concluded_ns_) look_at_cgroup();
+    uint64_t early_ns = concluded_ns_;
+    reaped_ = cell_.reap();
+    cell_.release_cgroup();
     uint64_t reaped_ns = monotonic_ns();
-    drain_streams();
-    file_denials_.drain();
-    give_verdict(oom);
-    fill_usage(ended);
-    outcome_.duration_ms = static_cast<double>(gone_ns - cell_.stamps().begin) / 1e6;
-    fill_phases(gone_ns, reaped_ns);
+    if (!early_ns) conclude();
+    fill_phases(gone_ns, reaped_ns, early_ns);
   }
 
   void drain_streams() {
@@ -319,8 +343,8 @@ class Supervisor {
     return false;
   }
 
-  void give_verdict(bool oom) {
-    if (!verdict_ && oom && (!wait_status_ || WIFSIGNALED(*wait_status_))) {
+  void give_verdict() {
+    if (!verdict_ && oom_ && (!wait_status_ || WIFSIGNALED(*wait_status_))) {
       verdict_ = Status::kOom;
       outcome_.reason = "the memory limit was reached";
       outcome_.hint = kMoreMemory;
@@ -368,24 +392,36 @@ class Supervisor {
     return 128 + WTERMSIG(*wait_status_);
   }
 
-  void fill_usage(const Cell::End& ended) {
+  // By the kernel's word on pid 1, with its own work in it, or by pid 1's on all that it waited
+  // for.
+  void fill_times(Usage& usage) const {
+    if (!everybody_has_ended()) {
+      usage.user_ms = reaped_.user_ms;
+      usage.system_ms = reaped_.system_ms;
+      usage.max_rss_bytes = reaped_.max_rss_bytes;
+      return;
+    }
+    usage.user_ms = static_cast<double>(last_word_->user_us) / 1e3;
+    usage.system_ms = static_cast<double>(last_word_->system_us) / 1e3;
+    usage.max_rss_bytes = last_word_->max_rss_kib * 1024;
+  }
+
+  void fill_usage() {
     Usage& usage = outcome_.usage;
-    usage.user_ms = ended.usage.user_ms;
-    usage.system_ms = ended.usage.system_ms;
+    fill_times(usage);
     usage.cpu_ms = usage.user_ms + usage.system_ms;
-    usage.max_rss_bytes = ended.usage.max_rss_bytes;
-    usage.memory_peak_bytes = ended.cgroup.memory_peak_bytes;
-    usage.oom_kills = ended.cgroup.oom_kills;
+    usage.memory_peak_bytes = cgroup_usage_.memory_peak_bytes;
+    usage.oom_kills = cgroup_usage_.oom_kills;
     // v1 tells of the limit before the kernel has chosen whom to kill: we may have been faster.
     if (verdict_ == Status::kOom) usage.oom_kills = std::max<uint64_t>(usage.oom_kills, 1);
-    usage.pids_refused = ended.cgroup.pids_refused;
+    usage.pids_refused = cgroup_usage_.pids_refused;
     usage.stdout_bytes = terminal_ ? terminal_->seen() : output_.seen();
     usage.stderr_bytes = errors_.seen();
     usage.stdout_cut = terminal_ ? terminal_->cut() : output_.cut();
     usage.stderr_cut = errors_.cut();
   }
 
-  void fill_phases(uint64_t gone_ns, uint64_t reaped_ns) {
+  void fill_phases(uint64_t gone_ns, uint64_t reaped_ns, uint64_t early_ns) {
     const Cell::Stamps& mine = cell_.stamps();
     uint64_t last = how_.start_ns;
     auto phase = [&](const char* name, uint64_t at) {
@@ -402,16 +438,20 @@ class Supervisor {
     phase("  beside: cgroup limits", mine.limited);
     phase("  beside: record of the start", mine.recorded);
     last = cloned;
-    if (stamps_) {
-      phase("ids taken, root built", stamps_->stamp[kStampRoot]);
-      phase("network joined, pivot", stamps_->stamp[kStampPivot]);
-      phase("wait for limits and record", stamps_->stamp[kStampGo]);
-      phase("privileges dropped", stamps_->stamp[kStampSpawn]);
-      phase("landlock, seccomp, exec", stamps_->stamp[kStampExec]);
+    if (last_word_) {
+      phase("ids taken, root built", last_word_->stamp[kStampRoot]);
+      phase("network joined, pivot", last_word_->stamp[kStampPivot]);
+      phase("wait for limits and record", last_word_->stamp[kStampGo]);
+      phase("privileges dropped", last_word_->stamp[kStampSpawn]);
+      phase("landlock, seccomp, exec", last_word_->stamp[kStampExec]);
     }
     phase("the program", exited_ns_);
+    uint64_t exited = last;
+    phase("  beside: record of the end", early_ns);
+    if (early_ns) last = exited;
     phase("teardown of the namespaces", gone_ns);
     phase("reap, cgroup removed", reaped_ns);
+    if (!early_ns) phase("record of the end", concluded_ns_);
   }
 
   Cell cell_;
@@ -426,13 +466,16 @@ class Supervisor {
   UniqueFd signals_;
   std::vector<Watch> watches_;
   std::vector<pollfd> polls_;
-  uint64_t deadline_ns_ = 0, exited_ns_ = 0;
+  uint64_t deadline_ns_ = 0, exited_ns_ = 0, concluded_ns_ = 0;
   bool settled_ = false, control_open_ = true, pid1_gone_ = false;
   bool stop_wanted_ = false, cell_stopped_ = false;
   int asked_to_end_ = 0;
   std::optional<Status> verdict_;
   std::optional<int> wait_status_;
-  std::optional<ChildMessage> stamps_;
+  std::optional<ChildMessage> last_word_;
+  CgroupUsage cgroup_usage_;
+  Cell::Used reaped_;
+  bool oom_ = false;
 };
 
 }  // namespace

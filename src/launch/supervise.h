@@ -29,7 +29,10 @@ struct Supervision {
   std::vector<Watch> watches;
   std::function<void(const Denial&)> heard;  // what rules of files refused, as it happens
   std::function<std::string()> must_end;     // why a watch can't let the cell go on; "": it can
-  uint64_t start_ns = 0;                     // CLOCK_MONOTONIC at the start of caisson
+  // The outcome stands. Told once, as soon as nobody of the cell is left: what has to be done with
+  // it is done while the kernel takes the namespaces apart.
+  std::function<void(Outcome&)> concluded;
+  uint64_t start_ns = 0;  // CLOCK_MONOTONIC at the start of caisson
 };
 
 Outcome supervise(Cell cell, const Supervision&);

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -320,6 +321,9 @@ TEST_P(SeccompClaims, InitHasItsFewCallsAndDiesOnAnyOther) {
                            "kill", "write", "read", "close", "exit", "exit_group", "getpid",
                            "restart_syscall", "clock_nanosleep", "ppoll"})
     expect(FilterName::kInit, kAllow, call);
+  expect(FilterName::kInit, kAllow, "madvise", {0, 0, MADV_DONTNEED});
+  for (uint64_t advice : {MADV_NORMAL, MADV_DOFORK, MADV_POPULATE_WRITE})
+    expect(FilterName::kInit, kKill, "madvise", {0, 0, advice});
   for (const char* call : {"openat", "execve", "clone", "clone3", "mmap", "mprotect", "socket",
                            "prctl", "ptrace", "ioctl", "setns"})
     expect(FilterName::kInit, kKill, call);
