@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -193,17 +194,25 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   cell.error_output_ = std::move(errors.read);
 
   if (cell.cgroup_ && into < 0) TRY(cell.cgroup_->attach(cell.pid_));
-  if (plan.throwaway_ids) TRY(cell.send_mounts(plan, child.outside_id));  // waited for
+  // A cell that has mapped its ids by now ran on this core, and waits for its mounts.
+  bool mounts_first = plan.throwaway_ids && cell.has_spoken();
+  if (mounts_first) TRY(cell.send_mounts(plan, child.outside_id));
   std::vector<UniqueFd> join;
   if (!born_in_cgroup) {
     TRY(cell.make_cgroup(plan, options.name));
     if (cell.cgroup_) join = TRY(cell.cgroup_->join_fds());
   }
+  if (plan.throwaway_ids && !mounts_first) TRY(cell.send_mounts(plan, child.outside_id));
   cell.stamps_.limited = monotonic_ns();
   if (options.before_go) TRY(options.before_go());
   cell.stamps_.recorded = monotonic_ns();
   TRY(send_word(cell.control_.get(), join));
   return cell;
+}
+
+bool Cell::has_spoken() const {
+  pollfd control{control_.get(), POLLIN, 0};
+  return ::poll(&control, 1, 0) > 0;
 }
 
 Result<void> Cell::send_mounts(const Plan& plan, uint32_t outside) {

@@ -68,6 +68,7 @@ class Cell {
 
  private:
   Cell() = default;
+  bool has_spoken() const;
   Result<void> send_mounts(const Plan&, uint32_t outside);
   Result<void> make_cgroup(const Plan&, const std::string& name);
   pid_t pid_ = -1;

@@ -50,6 +50,8 @@ FilterName filter_name(const Plan& plan) {
 
 }  // namespace
 
+constexpr size_t kStepsAroundRoot = 32;  // about: a vector that grows leaves its past on the heap
+
 class Compiler {
  public:
   Compiler(const Plan& plan, CompiledProgram& out) : plan_(plan), out_(out) {}
@@ -57,6 +59,7 @@ class Compiler {
   void run(const ChildDescriptors& descriptors, char* wipe_start, uint64_t wipe_size) {
     outside_id_ = descriptors.outside_id;
     out_.clone_flags_ = plan_.namespaces & ~uint64_t{CLONE_NEWNET | CLONE_NEWCGROUP};
+    out_.init_steps_.reserve(plan_.root.size() + kStepsAroundRoot);
     init_steps();
     enter_steps(descriptors);
     landlock();

@@ -49,12 +49,15 @@ constexpr ProcMask kProcMasks[] = {
     {"cmdline", false, false},
 };
 
+constexpr size_t kUsualSteps = 128;
+
 class RootBuilder {
  public:
   RootBuilder(const Policy& policy, const HostFacts& facts, const CellIds& ids)
       : policy_(policy), facts_(facts), ids_(ids) {}
 
   std::vector<RootStep> build() {
+    steps_.reserve(kUsualSteps);  // grown step by step it would leave as much behind on the heap
     dev();
     proc();  // early, so that its masks can be put on beside the rest
     system_folders();

@@ -117,6 +117,38 @@ class ResultObject(CliTest):
                 "os.wait(); os.wait()\n")
         self.assertGreater(self.exec_json(PYTHON, "-c", code)["usage"]["cpu_ms"], 350)
 
+    def test_usage_counts_who_was_waited_for_by_nobody(self):
+        code = ("import os, time\n"
+                "if os.fork() == 0:\n"
+                "  end = time.process_time() + 0.3\n"
+                "  while time.process_time() < end: pass\n"
+                "  os._exit(0)\n"
+                "time.sleep(1.5)\n")
+        self.assertGreater(self.exec_json(PYTHON, "-c", code)["usage"]["cpu_ms"], 250)
+
+    def test_usage_counts_who_was_ended_with_the_cell(self):
+        code = ("import os, time\n"
+                "if os.fork() == 0:\n"
+                "  os.setsid()\n"
+                "  while True: pass\n"
+                "time.sleep(0.6)\n")
+        result = self.exec_json(PYTHON, "-c", code)
+        self.assertEqual(result["status"], "ok")
+        self.assertGreater(result["usage"]["cpu_ms"], 150)
+
+    def test_words_of_one_who_outlives_the_program_are_in_the_result_or_were_never_said(self):
+        result = self.exec_json("sh", "-c", "(echo early; sleep 60; echo late) & sleep 0.3; echo last")
+        self.assertEqual(result["stdout"], "early\nlast\n")
+        self.assertLess(result["duration_ms"], 30000)
+
+    def test_the_record_of_the_end_is_there_when_caisson_returns(self):
+        for script in ("true", "sleep 60 & true"):
+            with self.subTest(script):
+                result = self.exec_json("sh", "-c", script)
+                last = json.loads(self.read(self.audit).splitlines()[-1])["event"]
+                self.assertEqual((last["kind"], last["id"]), ("end", result["audit_id"]))
+                self.assertEqual(last["usage"]["cpu_ms"], result["usage"]["cpu_ms"])
+
     def test_limits_tell_what_holds_them(self):
         limits = self.exec_json("--memory", "64M", "true")["limits"]
         self.assertEqual(limits["memory_bytes"], 64 << 20)
