@@ -143,15 +143,10 @@ const std::string& Execution::policy_digest() const {
   return digest_;
 }
 
-// Before anything runs, and beside the cell that is being made.
-Result<void> Execution::record_start() {
+Result<Outcome> Execution::execute() {
   AuditLog log =
       TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
   log_ = std::make_unique<AuditLog>(std::move(log));
-  return log_->append(start_event());
-}
-
-Result<Outcome> Execution::execute() {
   for (const Degradation& one : plan_.degradations)
     if (job_.flags.verbosity || job_.policy.is_best_effort(one.field))
       say(fmt::format("weaker: {}: {} ({})", one.field, one.effect, one.reason));
@@ -169,7 +164,7 @@ Result<Outcome> Execution::execute() {
   for (int fd : job_.flags.pass_fds) options.passed.emplace_back(fd);
   options.before_go = [this]() -> Result<void> {
     if (gateway_) TRY(gateway_->await_ready());
-    return record_start();
+    return log_->append(start_event());
   };
   Cell cell = TRY(Cell::launch(plan_, std::move(options)));
   tie_to_parent();

@@ -49,7 +49,6 @@ class Execution {
   void ask_for_delegation();
   Result<void> start_gateway();
   void tell_unsteered();
-  Result<void> record_start();
   boost::json::object start_event() const;
   boost::json::object end_event(const Outcome& outcome) const;
 

@@ -170,9 +170,10 @@ enum class MessageKind : uint32_t {
 };
 struct ChildMessage {
   MessageKind kind;
-  uint32_t step;   // index into init_steps, or init_count + index into enter_steps
-  int32_t value;   // errno, or the wait status
-  uint32_t alone;  // kExited: nobody is left but pid 1, and what follows is all that was used
+  uint32_t step;  // index into init_steps, or init_count + index into enter_steps
+  int32_t value;  // errno, or the wait status
+  uint32_t reserved;
+  // kExited, which is told when nobody is left but pid 1: what all that it waited for used.
   uint64_t user_us, system_us, max_rss_kib;
   uint64_t
       stamp[6];  // CLOCK_MONOTONIC ns: first instruction, root built, pivoted, go, spawn, exec'd

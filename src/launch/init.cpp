@@ -56,12 +56,13 @@ static long wait_for_one(ChildState& state, int* status, long how) {
 }
 
 // All of a pid namespace are its first process's children in the end.
-static bool nobody_is_left(ChildState& state) {
-  int status = 0;
-  long pid;
-  do pid = wait_for_one(state, &status, WNOHANG);
-  while (pid > 0);
-  return pid == -ECHILD;
+static bool nobody_is_left(ChildState& state, int& program_status) {
+  for (;;) {
+    int status = 0;
+    long pid = wait_for_one(state, &status, WNOHANG);
+    if (pid == state.program_pid) program_status = status;
+    if (pid <= 0) return pid == -ECHILD;
+  }
 }
 
 // Reaps all that has ended. The wait status of the program once it is among them, else -1.
@@ -100,18 +101,18 @@ static void kill_children() {
   }
 }
 
-// Everything ends here, and is waited for, so that its use is accounted.
+// Everything ends here, and is waited for, so that its use is accounted. With its word pid 1 is
+// alone.
 [[noreturn]] static void end_everything(ChildState& state, int program_status) {
-  bool own = state.program->own_pid_namespace;
-  if (own) sys_call(SYS_kill, -1L, long{SIGKILL});
-  for (;;) {
+  bool own = state.program->own_pid_namespace, over = nobody_is_left(state, program_status);
+  if (own && !over) sys_call(SYS_kill, -1L, long{SIGKILL});
+  while (!over) {
     if (!own) kill_children();
     int status = 0;
     long pid = wait_for_one(state, &status, 0);
     if (pid == state.program_pid) program_status = status;
-    if (pid < 0 && pid != -EINTR) break;
+    over = pid < 0 && pid != -EINTR;
   }
-  state.message.alone = 1;
   tell(state, MessageKind::kExited, program_status);
   sys_call(SYS_exit_group, 0L);
   __builtin_unreachable();
@@ -171,12 +172,7 @@ void run_init(ChildState& state) {
   const timespec* patience = &settling;
   for (;;) {
     int status = reap(state);
-    if (status >= 0 && !program.own_pid_namespace) end_everything(state, status);
-    if (status >= 0) {
-      state.message.alone = nobody_is_left(state);
-      tell(state, MessageKind::kExited, status);
-      sys_call(SYS_exit_group, 0L);  // and with pid 1 the whole namespace
-    }
+    if (status >= 0) end_everything(state, status);
     long number = sys_call(SYS_rt_sigtimedwait, &all, 0L, patience, 8L);
     if (number == -EAGAIN) {
       // Not before: to unmap them interrupts the other core, where the program begins.

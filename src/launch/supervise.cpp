@@ -258,9 +258,9 @@ class Supervisor {
 
   int oom_fd() { return cell_.cgroup() && !how_.survive_oom ? cell_.cgroup()->oom_event_fd() : -1; }
 
-  // By the word of pid 1, which is our code as its word on how the program ended is. It ends now by
-  // itself; that it does is waited for in any case.
-  bool everybody_has_ended() const { return last_word_ && last_word_->alone; }
+  // By the word of pid 1, our own code: with it comes how the program ended. It ends now by itself;
+  // that it does is waited for in any case.
+  bool everybody_has_ended() const { return last_word_.has_value(); }
 
   void look_at_cgroup() {
     if (!cell_.cgroup()) return;
