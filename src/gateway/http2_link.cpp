@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/late_data.h"
 #include "gateway/pump.h"
 
 namespace caisson {
@@ -56,6 +57,7 @@ Http2Link::Http2Link(Loop& loop, Stream& stream, Deadline& deadline, Role role, 
       writable_(loop),
       writer_done_(loop),
       loop_(loop) {
+  ready_late_data();
   nghttp2_session_callbacks* callbacks = nullptr;
   nghttp2_option* option = nullptr;
   if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0) return;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/late_data.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -58,6 +59,7 @@ std::string decoded(std::string_view text) {
 }
 
 std::string hmac(std::string_view key, std::string_view text) {
+  ready_late_data();
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),

@@ -5,6 +5,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/late_data.h"
 #include "gateway/tls_stream.h"
 
 namespace caisson {
@@ -28,6 +29,7 @@ void trust(SSL_CTX* context, const std::string& bundle) {
 
 SSL_CTX* context_of(Core& core) {
   if (core.upstream_tls) return core.upstream_tls.get();
+  ready_late_data();
   // No file of the host's configuration: the gateway has none, and would do without in silence.
   OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   SslContext context(SSL_CTX_new(TLS_client_method()));

@@ -42,7 +42,7 @@ extern int __cxa_atexit(void (*function)(void*), void* argument, void* handle);
 // Where the linker script put OpenSSL's tables of pointers: 90 pages that only a gateway reads.
 // Made right at the start, each would be a page fault and a copy, a quarter of a millisecond in all
 // for cells that have none.
-extern HIDDEN char __late_start[], __late_end[];
+extern HIDDEN char __late_start[], __late_constant_end[], __late_end[];
 extern HIDDEN Elf64_Dyn _DYNAMIC[];
 extern HIDDEN char __ehdr_start[];
 
@@ -93,7 +93,6 @@ static void copy_pages(const char* from, const char* to) {
 
 // All but the late ones; glibc then finds none to do.
 static void relocate_early(void) {
-  copy_pages((const char*)__init_array_start, __late_start);
   for (Elf64_Dyn* entry = _DYNAMIC; entry->d_tag != DT_NULL; ++entry) {
     if (entry->d_tag == DT_RELR) relative = (const Elf64_Relr*)(__ehdr_start + entry->d_un.d_ptr);
     if (entry->d_tag != DT_RELRSZ) continue;
@@ -109,8 +108,13 @@ void caisson_relocate_late(void) {
   if (done) return;
   done = 1;
   relocate(1);
-  mprotect(__late_start, (size_t)(__late_end - __late_start), PROT_READ);
+  mprotect(__late_start, (size_t)(__late_constant_end - __late_start), PROT_READ);
 }
+
+// Where the program's file lies, for $ORIGIN in the search paths of libraries that are loaded later:
+// there are none, and the readlink of /proc/self/exe is a fiftieth of a start. This is glibc's own
+// answer where it can't be found out.
+HIDDEN const char* _dl_get_origin(void) { return (const char*)-1; }
 
 typedef void Finaliser(void);
 extern HIDDEN Initialiser* __preinit_array_start[];
@@ -151,6 +155,7 @@ __attribute__((noreturn)) int __libc_start_main(int (*main)(int, char**, char**)
   (void)unused_init;
   (void)unused_fini;
   (void)rtld_fini;  // there is no dynamic linker
+  copy_pages((const char*)__init_array_start, __late_start);
   __environ = argv + argc + 1;
   __libc_stack_end = stack_end;
   char** end_of_environment = __environ;
