@@ -1,5 +1,5 @@
 // Parts of the binary that are made ready only when they are needed (src/start): the tables of the
-// TLS library. Builds with the usual start have nothing to do.
+// TLS and HTTP/2 libraries. Builds with the usual start have nothing to do.
 #pragma once
 
 extern "C" __attribute__((weak)) void caisson_relocate_late();

@@ -39,9 +39,9 @@ extern HIDDEN void __libc_init_first(int argc, char** argv, char** environment);
 extern HIDDEN void __libc_check_standard_fds(void);
 extern int __cxa_atexit(void (*function)(void*), void* argument, void* handle);
 
-// Where the linker script put OpenSSL's tables of pointers: 90 pages that only a gateway reads.
-// Made right at the start, each would be a page fault and a copy, a quarter of a millisecond in all
-// for cells that have none.
+// Where the linker script put the tables of pointers of OpenSSL and nghttp2: 100 pages that only a
+// gateway reads. Made right at the start, each would be a page fault and a copy, a quarter of a
+// millisecond in all for cells that have none.
 extern HIDDEN char __late_start[], __late_constant_end[], __late_end[];
 extern HIDDEN Elf64_Dyn _DYNAMIC[];
 extern HIDDEN char __ehdr_start[];
@@ -102,7 +102,8 @@ static void relocate_early(void) {
   relocate(0);
 }
 
-// Before the first use of OpenSSL beyond a hash; from then on the tables can't be written.
+// Before the first use of nghttp2, or of OpenSSL beyond a hash; from then on the constant tables
+// can't be written.
 void caisson_relocate_late(void) {
   static _Bool done;
   if (done) return;
@@ -111,7 +112,7 @@ void caisson_relocate_late(void) {
   mprotect(__late_start, (size_t)(__late_constant_end - __late_start), PROT_READ);
 }
 
-// Where the program's file lies, for $ORIGIN in the search paths of libraries that are loaded later:
+// Where the program's file lies, for $ORIGIN in the search paths of libraries that are loaded:
 // there are none, and the readlink of /proc/self/exe is a fiftieth of a start. This is glibc's own
 // answer where it can't be found out.
 HIDDEN const char* _dl_get_origin(void) { return (const char*)-1; }
