@@ -131,26 +131,27 @@ bool still_waiting(const Call& call) {
                   &id) == 0;
 }
 
-// The same thread asks again and again: its folder of /proc is kept open. It is that thread's for
-// good; when the thread is gone the folder is empty, and whoever has the number now gets a new one.
+// The same thread asks again and again: the link to its folder is kept open. It is that thread's
+// for good; when the thread is gone it leads nowhere (EACCES), and whoever has the number now gets
+// a new one.
 static long own_folder_text(const Call& call, char* to, uint32_t size) {
   Seen& seen = *call.seen;
+  long got = -ESRCH;
   for (int tries = 0; tries < 2; ++tries) {
     if (seen.thread != call.thread) {
       char path[64];
-      proc_path(call, "", path);
+      proc_path(call, "cwd", path);
       close_fd(seen.folder);
-      seen.folder = sys_call(SYS_openat, long{AT_FDCWD}, path, long{O_PATH | O_CLOEXEC});
+      seen.folder =
+          sys_call(SYS_openat, long{AT_FDCWD}, path, long{O_PATH | O_NOFOLLOW | O_CLOEXEC});
       seen.thread = seen.folder < 0 ? 0 : call.thread;
       if (seen.folder < 0) return seen.folder;
     }
-    long got =
-        look([&] { return sys_call(SYS_readlinkat, seen.folder, "cwd", to, long{size - 1}); });
-    if (got >= 0) to[got] = 0;
-    if (got != -ESRCH && got != -ENOENT) return got;
+    got = look([&] { return sys_call(SYS_readlinkat, seen.folder, "", to, long{size - 1}); });
+    if (got >= 0) return to[got] = 0, got;
     seen.thread = 0;
   }
-  return -ESRCH;
+  return got;
 }
 
 long caller_folder_text(const Call& call, int dirfd, char* to, uint32_t size) {

@@ -206,7 +206,9 @@ bool may_not_leave(const Call& call, const Spot& at, const Thing& there, bool re
 // True when it was answered.
 bool stays_for_what_it_holds(const Call& call, const Spot& at, const Thing& folder) {
   uint32_t rule = kFree;
-  long result = folder.is_folder ? holds_protected(at, folder.fd, rule) : 0;
+  if (!folder.is_folder) return false;
+  call.post->leave();
+  long result = holds_protected(at, folder.fd, rule);
   if (result == -EPERM) return refuse_by(call, rule, at);
   if (result < 0) answer(call, result);
   return result < 0;

@@ -56,11 +56,27 @@ bool holds(const Pattern& pattern, const char* path, uint32_t size, uint32_t mat
   return folder_is_older(path, size, matched ? matched - 1 : 0, folder);
 }
 
+// Which patterns neither hit a path nor have it as an ancestor, by one look at its names.
+class Excluded {
+ public:
+  Excluded(const char* path, uint32_t size)
+      : size_(size), has_first_name_(warden.first_names.may_be_in(path, size)) {}
+  bool has(const Pattern& pattern) const {
+    return !has_first_name_ && needs_first_name(pattern, size_);
+  }
+
+ private:
+  uint32_t size_;
+  bool has_first_name_;
+};
+
 // How much of the path the closest pattern matches; 0: none does.
 uint32_t closest(const Pattern* patterns, uint32_t count, const char* path, uint32_t size,
                  uint32_t* which) {
+  Excluded excluded(path, size);
   uint32_t best = 0;
   for (uint32_t i = 0; i < count; ++i) {
+    if (excluded.has(patterns[i])) continue;
     Match found = match(patterns[i], path, size);
     if (!found.hit || found.matched <= best) continue;
     best = found.matched;
@@ -74,9 +90,10 @@ uint32_t closest(const Pattern* patterns, uint32_t count, const char* path, uint
 uint32_t forbids_write(const char* path, uint32_t size, long folder) {
   const Rules& rules = *warden.rules;
   if (!rules.judge_names) return kFree;
+  Excluded excluded(path, size);
   for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
     const Pattern& pattern = rules.deny_write[i];
-    if (pattern.new_file_only) continue;
+    if (pattern.new_file_only || excluded.has(pattern)) continue;
     Match found = match(pattern, path, size);
     if (found.hit && holds(pattern, path, size, found.matched, folder)) return i;
   }
@@ -108,9 +125,10 @@ uint32_t forbids_write_of(const Spot& spot) {
 uint32_t forbids_new(const char* path, uint32_t size, long folder) {
   const Rules& rules = *warden.rules;
   if (!rules.judge_names) return kFree;
+  Excluded excluded(path, size);
   for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
     const Pattern& pattern = rules.deny_write[i];
-    if (!pattern.new_file_only) continue;
+    if (!pattern.new_file_only || excluded.has(pattern)) continue;
     Match found = match(pattern, path, size);
     if (found.hit && holds(pattern, path, size, found.matched, folder) &&
         !lies_in_repository(path, pattern.head_size, size))
@@ -121,9 +139,12 @@ uint32_t forbids_new(const char* path, uint32_t size, long folder) {
 
 bool touches_protected(const char* path, uint32_t size) {
   const Rules& rules = *warden.rules;
+  Excluded excluded(path, size);
   for (uint32_t i = 0; i < rules.deny_write_count; ++i) {
-    Match found = match(rules.deny_write[i], path, size);
-    if (found.hit || (found.ancestor && rules.deny_write[i].only_in_older_folder)) return true;
+    const Pattern& pattern = rules.deny_write[i];
+    if (excluded.has(pattern)) continue;
+    Match found = match(pattern, path, size);
+    if (found.hit || (found.ancestor && pattern.only_in_older_folder)) return true;
   }
   return false;
 }

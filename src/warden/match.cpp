@@ -210,11 +210,6 @@ bool has_first_name(const Pattern& pattern, const char* path, uint32_t at, uint3
   return false;
 }
 
-bool begins_at_any_depth(const Pattern& pattern) {
-  return pattern.count > 1 && pattern.parts[0].kind == Part::kAnyDepth &&
-         pattern.parts[1].kind != Part::kAnyDepth;
-}
-
 bool lies_below_head(const Pattern& pattern, const char* path, uint32_t size) {
   return same_text(pattern.head, path, pattern.head_size, pattern.letters) &&
          (size == pattern.head_size || path[pattern.head_size] == '/');
@@ -233,6 +228,15 @@ bool part_matches(const Part& part, const char* name, uint32_t size, Letters let
   return glob_matches(part, name, size, letters);
 }
 
+bool begins_at_any_depth(const Pattern& pattern) {
+  return pattern.count > 1 && pattern.parts[0].kind == Part::kAnyDepth &&
+         pattern.parts[1].kind != Part::kAnyDepth;
+}
+
+bool needs_first_name(const Pattern& pattern, uint32_t size) {
+  return size > 1 && size > pattern.head_size && begins_at_any_depth(pattern);
+}
+
 Match match(const Pattern& pattern, const char* path, uint32_t size) {
   Match out;
   if (size <= 1) size = 0;  // "/" is the ancestor of all
@@ -243,8 +247,7 @@ Match match(const Pattern& pattern, const char* path, uint32_t size) {
   }
   if (!lies_below_head(pattern, path, size)) return out;
   if (pattern.only_in_older_folder && lies_in_modules(path, pattern.head_size, size)) return out;
-  if (size > pattern.head_size && begins_at_any_depth(pattern) &&
-      !has_first_name(pattern, path, pattern.head_size, size)) {
+  if (needs_first_name(pattern, size) && !has_first_name(pattern, path, pattern.head_size, size)) {
     out.loops = 1;
     return out;
   }

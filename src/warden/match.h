@@ -18,6 +18,12 @@ struct Match {
 // `path` is absolute and canonical: no empty part, no dot, no slash at its end.
 Match match(const Pattern&, const char* path, uint32_t size);
 
+// "/p/**/.git/hooks": its first name is `.git`.
+bool begins_at_any_depth(const Pattern&);
+// Whether a path of that size must have the pattern's first name: without it match() neither hits
+// nor is the path an ancestor.
+bool needs_first_name(const Pattern&, uint32_t size);
+
 // Where the name begins in a path that the pattern matches, or that leads to it: the end of the
 // folder that holds its first part ("/p/x" of "/p/x/.git/hooks"), at `from` or later. It may be
 // more than one place. kNowhere: there is none.

@@ -26,6 +26,7 @@ struct Thread {
   int mask;            // its umask
   bool changes;        // has the order of changes
   Seen seen;
+  Post post;
 };
 
 namespace {
@@ -78,7 +79,8 @@ void start_thread() {
 }
 
 void handle(Thread& self, const seccomp_notif& request) {
-  Call call{request.id, static_cast<int>(request.pid), request.data.nr, {}, &self, &self.seen};
+  Call call{request.id, static_cast<int>(request.pid), request.data.nr, {}, &self, &self.seen,
+            &self.post};
   for (int i = 0; i < 6; ++i) call.args[i] = request.data.args[i];
   if (call.number == SYS_umask) {
     // Nothing of this depends on the caller's memory: it goes on and does it itself.
@@ -94,13 +96,23 @@ void handle(Thread& self, const seccomp_notif& request) {
   end_change(self);
 }
 
-// ENOENT is a caller that died meanwhile, or (since 6.11) that nobody has the filter any more: then
-// each further question would be answered at once, and asked in vain until the cell is gone.
-bool somebody_is_left() {
-  pollfd listener{warden.listener, 0, 0};
+short listener_has(short events) {
+  pollfd listener{warden.listener, events, 0};
   timespec now{};
   sys_call(SYS_ppoll, &listener, 1L, &now, 0L, 0L);
-  return !(listener.revents & (POLLHUP | POLLERR | POLLNVAL));
+  return listener.revents;
+}
+
+// ENOENT is a caller that died meanwhile, or (since 6.11) that nobody has the filter any more: then
+// each further question would be answered at once, and asked in vain until the cell is gone.
+bool somebody_is_left() { return !(listener_has(0) & (POLLHUP | POLLERR | POLLNVAL)); }
+
+// Another thread that listens could take the call that is seen here, and this one would sleep on
+// its core: so only one that listens alone stays.
+void leave_unless_asked(Post& post) {
+  if (!post.is_taken()) return;
+  bool alone = __atomic_load_n(&listening, __ATOMIC_RELAXED) == 1;
+  if (!alone || !(listener_has(POLLIN) & POLLIN)) post.leave();
 }
 
 int serve(void* argument) {
@@ -111,6 +123,7 @@ int serve(void* argument) {
   self.mask = first_mask;
   sys_call(SYS_umask, long{first_mask});
   for (;;) {
+    leave_unless_asked(self.post);
     seccomp_notif request{};
     long result = sys_call(SYS_ioctl, long{warden.listener},
                            static_cast<long>(SECCOMP_IOCTL_NOTIF_RECV), &request);
@@ -142,6 +155,16 @@ long receive_listener(int socket) {
   const cmsghdr* part = CMSG_FIRSTHDR(&header);
   if (!part || part->cmsg_type != SCM_RIGHTS) return -EBADMSG;
   return *reinterpret_cast<const int*>(CMSG_DATA(part));
+}
+
+void gather_first_names() {
+  const Rules& rules = *warden.rules;
+  auto add = [](const Pattern* patterns, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) warden.first_names.add(patterns[i]);
+  };
+  add(rules.deny_write, rules.deny_write_count);
+  add(rules.deny_read, rules.deny_read_count);
+  add(rules.allow_read, rules.allow_read_count);
 }
 
 void ignore(int) {}
@@ -198,6 +221,7 @@ bool begin_waiting(const Call& call) {
     return false;
   }
   end_change(*call.server);
+  call.post->leave();  // and a thread that is started here would inherit it
   __atomic_store_n(&call.server->waits_for, call.id, __ATOMIC_SEQ_CST);
   if (__atomic_sub_fetch(&listening, 1, __ATOMIC_SEQ_CST) < 1) start_thread();
   return true;
@@ -211,6 +235,7 @@ void end_waiting(const Call& call) {
 
 void run(const Start& start) {
   warden.rules = start.rules;
+  gather_first_names();
   warden.process = static_cast<int>(sys_call(SYS_getpid));
   timespec now{};
   sys_call(SYS_clock_gettime, long{CLOCK_REALTIME}, &now);

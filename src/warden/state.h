@@ -7,6 +7,7 @@
 
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
+#include "warden/first_names.h"
 #include "warden/rules.h"
 
 namespace caisson::warden {
@@ -27,15 +28,17 @@ struct Warden {
   int process;                    // its own pid
   bool may_look;                  // CAP_SYS_PTRACE is permitted, though not effective
   Cores cores;                    // where its threads may run
+  FirstNames first_names;         // of all rules
 };
 extern Warden warden;
 
 struct Thread;
+class Post;
 
 // The caller that a thread of the warden served last.
 struct Seen {
   int thread = 0;
-  long folder = -1;  // its folder of /proc
+  long folder = -1;  // the link to its folder, in /proc
 };
 
 struct Call {
@@ -45,6 +48,7 @@ struct Call {
   uint64_t args[6];
   Thread* server;  // who takes it
   Seen* seen;
+  Post* post;
 };
 
 // ---- looking at the caller (caller.cpp); each returns 0, a size or -errno ----------------------
