@@ -13,9 +13,10 @@ bool has(const Cores& cores, unsigned core) {
 
 // Who has only this one is kept on it already.
 bool has_only(const Cores& cores, unsigned core) {
-  int count = 0;
-  for (long i = 0; i < cores.size; ++i) count += __builtin_popcount(cores.bits[i]);
-  return count == 1 && has(cores, core);
+  if (!has(cores, core)) return false;
+  for (unsigned i = 0; i < static_cast<unsigned long>(cores.size); ++i)
+    if (cores.bits[i] != (i == core / 8 ? 1u << core % 8 : 0u)) return false;
+  return true;
 }
 
 // Only where it may run anyhow: a cell that is kept to some cores stays there.
