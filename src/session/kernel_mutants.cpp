@@ -2,6 +2,7 @@
 
 #ifdef CAISSON_MUTANTS
 
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include "base/control.h"
@@ -74,9 +75,10 @@ void mutate_keeper(Kernel& kernel) {
     kernel.put("pass", "watcher.poll()  # until the keeper lets go of its end");
   if (!control_enabled("keeper-lets-go")) {
     kernel.put("", R"(            keep_only([sock.fileno() for sock in theirs] + waits)\n)");
-    kernel.put(
-        R"(        live = start.thaw(self.known(), workspace)\n        self.lanes.append(lane)\n)",
-        R"(        self.lanes.append(lane)\n        live = start.thaw(self.known(), workspace)\n)");
+    constexpr std::string_view kKnow = R"(        self.lanes.append(lane)\n)";
+    constexpr std::string_view kWake =
+        R"(        gate, live = wake_at_gate(start, self.known(), workspace)\n)";
+    kernel.put(fmt::format("{}{}", kWake, kKnow), fmt::format("{}{}", kKnow, kWake));
   }
   if (!control_enabled("keeper-files")) kernel.put("", R"(            have_few_files()\n)");
   if (!control_enabled("keeper-reseed")) kernel.put("", R"(        reseed()\n)");

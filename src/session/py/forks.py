@@ -31,6 +31,7 @@ class Watch:
 
     is_free = True  # of hooks that code has registered
     first = None  # to be done in the child before the work of any library
+    meanwhile = None  # to be done in the parent, the same
 
 
 def in_child():
@@ -40,13 +41,20 @@ def in_child():
         work()
 
 
+def in_parent():
+    """The same."""
+    if Watch.meanwhile is not None:
+        Watch.meanwhile()
+
+
 def register_first():
     """Before those of libraries. Some are there by now: what a .pth file of the environment imports comes
     before any line of ours. Python keeps them in a list that only the collector can find."""
-    register_at_fork(after_in_child=in_child)
-    for hooks in get_referrers(in_child):
-        if type(hooks) is list and hooks[-1] is in_child:
-            hooks.insert(0, hooks.pop())
+    register_at_fork(after_in_child=in_child, after_in_parent=in_parent)
+    for hook in (in_child, in_parent):
+        for hooks in get_referrers(hook):
+            if type(hooks) is list and hooks[-1] is hook:
+                hooks.insert(0, hooks.pop())
 
 
 register_first()
@@ -81,18 +89,19 @@ def fork_alone():
     return pid
 
 
-def fork_first(work):
-    """os.fork() for a child that runs user code. Somebody waits for what `work` says."""
+def fork_first(work, meanwhile=None):
+    """os.fork() for a child that runs user code. Somebody waits for what `work` says. `meanwhile`: what the
+    parent does first, e.g. leave the processor to the child."""
     if not Watch.is_free:
         pid = fork()
         if pid == 0:
             work()
         return pid
-    Watch.first = work
+    Watch.first, Watch.meanwhile = work, meanwhile
     try:
         return fork()
     finally:
-        Watch.first = None
+        Watch.first = Watch.meanwhile = None
 
 
 def fork_silent(threads):

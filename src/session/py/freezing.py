@@ -26,6 +26,7 @@ from rebirth import (
 )
 
 ORDER_SECONDS = 1.0
+ASIDE_MS = 5
 
 
 class Freezing:
@@ -138,7 +139,9 @@ class Freezing:
             pair = [socket(AF_UNIX, SOCK_SEQPACKET, 0, fd) for fd in fds[:2]]
             gate = fds[2] if len(fds) == 3 else -1
             try:
-                pid = fork_first(lambda: self.be_born(pair[0], report, gate, workspace.decode()))
+                pid = fork_first(
+                    lambda: self.be_born(pair[0], report, gate, workspace.decode()),
+                    lambda: stand_aside(gate, sock, ASIDE_MS))
             except OSError:
                 pid = -1
             self.forking = False
@@ -162,6 +165,8 @@ class Freezing:
                 sock.send(report)
         except OSError:
             _exit(f.CHANNEL_GONE)
+        if gate >= 0:
+            stand_aside(gate, sock)
 
     def be_born_aside(self, sock, report):
         """The same where nobody waits for it, but for an answer that the keeper is about to give: all has
@@ -175,3 +180,17 @@ class Freezing:
         reseed()
         pthread_sigmask(SIG_SETMASK, mask)
         self.begin(*pair)
+
+
+def stand_aside(gate, sock, most_ms=None):
+    """In what has no more to say when a new interpreter has reported: itself, and the checkpoint that it
+    came from. The keeper has work to do before its answer, and what it kills is over only when it was given
+    a processor: where there are two, both were taken. The rest of a fork can wait until the gate is open,
+    or there is something to read."""
+    if gate < 0:
+        sched_yield()
+        return
+    watcher = poll()
+    watcher.register(gate, POLLIN)
+    watcher.register(sock.fileno(), POLLIN)
+    watcher.poll(most_ms)

@@ -11,6 +11,8 @@ class Gate:
     what a call forks while the keeper still looks for others would be taken for one of them.) The end
     of the keeper opens it, too."""
 
+    waits = held = -1  # until there are any
+
     def __init__(self):
         self.waits, self.held = pipe2(O_CLOEXEC)
 
@@ -26,9 +28,21 @@ class Gate:
             self.held = -1
 
     def forget(self):
-        """In a fork of the keeper, where these numbers will mean something else."""
-        self.waits = self.held = -1
+        """In a fork of the keeper, which stands before it, and must not hold it."""
+        self.waits = -1
+        self.open()
 
     def __del__(self):
         self.hand_over()
         self.open()
+
+
+def wake_at_gate(frozen, known, workspace):
+    """(the gate, the new interpreter); None for what could not be had."""
+    try:
+        gate = Gate()
+    except OSError:
+        return None, None
+    live = frozen.thaw(known, workspace, gate)
+    gate.hand_over()
+    return gate, live

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 import frames as f
 from checkpoints import MAX_NAMED, Checkpoint, Root
 from forks import fork_first
+from gates import wake_at_gate
 from hardening import be_ordinary, have_few_files, keep_only, protect_keeper
 from jsonio import dumps
 from lane import Lane
@@ -270,14 +271,15 @@ class Keeper:
             return "there are %d checkpoints already; drop one" % MAX_NAMED
         return None
 
-    def branch(self, request, start, name, control, workspace):
-        """A second live interpreter, on a control socket of its own."""
+    def branch(self, start, name, control, workspace):
+        """A second live interpreter, on a control socket of its own. Returns the gate that it stands at, to be
+        opened when the order is answered; None when it did not wake."""
         lane = Lane(self, socket(AF_UNIX, SOCK_STREAM, 0, control), name)
         lane.workspace = workspace
         # Known before the fork: an interpreter out of the root is one of the keeper, and lets go of
         # the control sockets of all lanes that the keeper knows.
         self.lanes.append(lane)
-        live = start.thaw(self.known(), workspace)
+        gate, live = wake_at_gate(start, self.known(), workspace)
         if live is None:
             self.lanes.remove(lane)
             lane.control.close()
@@ -288,7 +290,7 @@ class Keeper:
         if waiting.poll(0):
             lane.on_control()  # its NONCES, sent before the order
         lane.adopt(live, start, lane.greeting(0, live))
-        return lane
+        return gate
 
 
 def wants_shell(options):

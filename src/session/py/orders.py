@@ -225,8 +225,8 @@ def branch(lane, request, value):
             f.close_all([control])
             lane.refuse(request, "no branch was made: %s" % error)
             return
-    made = lane.keeper.branch(request, frozen, name, control, workspace)
-    if made is None:
+    gate = lane.keeper.branch(frozen, name, control, workspace)
+    if gate is None:
         if layers is not None:
             layers.end_branch(workspace)
         lane.refuse(request, "that checkpoint no longer wakes")
@@ -235,6 +235,7 @@ def branch(lane, request, value):
         lane.tell(f.DONE, request, {"branch": name, "checkpoint": frozen.entry(), "files": files,
                                     "workspace": workspace or HOME})
         sched_yield()  # the answer first: there may be dead ones to be collected
+        gate.open()
 
 
 def fits_a_folder(name):

@@ -7,7 +7,7 @@ from _signal import SIGCONT, SIGKILL, SIGSTOP
 
 import frames as f
 from endings import is_harmed, nobody_else
-from gates import Gate
+from gates import Gate, wake_at_gate
 from jsonio import dumps
 from layers import HOME
 
@@ -73,9 +73,7 @@ def take_place(lane, request, frozen, name=None):
         lane.refuse(request, "that checkpoint is gone" if frozen is None else "the interpreter ended")
         return
     lane.live.process.signal(SIGSTOP)
-    gate = Gate()
-    live = frozen.thaw(lane.keeper.known(), lane.workspace, gate)
-    gate.hand_over()
+    gate, live = wake_at_gate(frozen, lane.keeper.known(), lane.workspace)
     if live is not None:
         live, ended = end_the_old(lane, live, frozen, gate)
     else:
