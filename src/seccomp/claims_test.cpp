@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -319,11 +318,8 @@ TEST_P(SeccompClaims, AServerThatListensAcceptsAndHasNothingElseMore) {
 TEST_P(SeccompClaims, InitHasItsFewCallsAndDiesOnAnyOther) {
   for (const char* call : {"wait4", "waitid", "rt_sigtimedwait", "rt_sigprocmask", "rt_sigreturn",
                            "kill", "write", "read", "close", "exit", "exit_group", "getpid",
-                           "restart_syscall", "clock_nanosleep", "ppoll"})
+                           "restart_syscall", "clock_nanosleep", "ppoll", "madvise"})
     expect(FilterName::kInit, kAllow, call);
-  expect(FilterName::kInit, kAllow, "madvise", {0, 0, MADV_DONTNEED});
-  for (uint64_t advice : {MADV_NORMAL, MADV_DOFORK, MADV_POPULATE_WRITE})
-    expect(FilterName::kInit, kKill, "madvise", {0, 0, advice});
   for (const char* call : {"openat", "execve", "clone", "clone3", "mmap", "mprotect", "socket",
                            "prctl", "ptrace", "ioctl", "setns"})
     expect(FilterName::kInit, kKill, call);
