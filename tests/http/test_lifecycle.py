@@ -97,7 +97,7 @@ class Ends(unittest.TestCase):
         server.ask("POST", "/v1/sessions/tree/branches", {"name": "twig"})
         self.exec(server, "twig", "open('f', 'w').write('of twig') and None")
         launchers = [pid for pid in descendants(server.process.pid)
-                     if open(f"/proc/{pid}/comm").read() == "caisson-launch\n"]
+                     if name_of(pid) == "caisson-launch"]
         self.assertTrue(launchers)
         answers = []
         ending = threading.Thread(target=lambda: answers.append(
@@ -155,6 +155,15 @@ def is_alive(pid):
             return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def name_of(pid):
+    """Empty for one that has ended since it was listed."""
+    try:
+        with open(f"/proc/{pid}/comm") as name:
+            return name.read().rstrip("\n")
+    except OSError:
+        return ""
 
 
 def descendants(pid):
