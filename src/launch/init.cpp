@@ -55,16 +55,6 @@ static long wait_for_one(ChildState& state, int* status, long how) {
   return pid;
 }
 
-// All of a pid namespace are its first process's children in the end.
-static bool nobody_is_left(ChildState& state, int& program_status) {
-  for (;;) {
-    int status = 0;
-    long pid = wait_for_one(state, &status, WNOHANG);
-    if (pid == state.program_pid) program_status = status;
-    if (pid <= 0) return pid == -ECHILD;
-  }
-}
-
 // Reaps all that has ended. The wait status of the program once it is among them, else -1.
 //
 // A warden that was killed is the cell's end: what it has judged would be for somebody else to
@@ -75,7 +65,10 @@ static int reap(ChildState& state) {
     int status = 0;
     long pid = wait_for_one(state, &status, WNOHANG);
     if (pid <= 0) return -1;
-    if (pid == state.program_pid) return status;
+    if (pid == state.program_pid) {
+      state.program_pid = -1;  // the number may be another's by now
+      return status;
+    }
     if (pid == state.warden_pid && status != 0 && state.program->end_with_warden)
       end_everything(state, SIGKILL);
   }
@@ -102,16 +95,17 @@ static void kill_children() {
 }
 
 // Everything ends here, and is waited for, so that its use is accounted. With its word pid 1 is
-// alone.
+// alone. All are killed before any is waited for: who makes children that end at once would keep it
+// waiting for good.
 [[noreturn]] static void end_everything(ChildState& state, int program_status) {
-  bool own = state.program->own_pid_namespace, over = nobody_is_left(state, program_status);
-  if (own && !over) sys_call(SYS_kill, -1L, long{SIGKILL});
-  while (!over) {
+  bool own = state.program->own_pid_namespace;
+  if (own) sys_call(SYS_kill, -1L, long{SIGKILL});
+  for (;;) {
     if (!own) kill_children();
     int status = 0;
     long pid = wait_for_one(state, &status, 0);
     if (pid == state.program_pid) program_status = status;
-    over = pid < 0 && pid != -EINTR;
+    if (pid < 0 && pid != -EINTR) break;
   }
   tell(state, MessageKind::kExited, program_status);
   sys_call(SYS_exit_group, 0L);

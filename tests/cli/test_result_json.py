@@ -141,6 +141,20 @@ class ResultObject(CliTest):
         self.assertEqual(result["stdout"], "early\nlast\n")
         self.assertLess(result["duration_ms"], 30000)
 
+    def test_nobody_puts_the_end_off_by_children_that_end_at_once(self):
+        code = ("import os, time\n"
+                "if os.fork() == 0:\n"
+                "  os.setsid()\n"
+                "  while True:\n"
+                "    if os.fork() == 0:\n"
+                "      os.fork()\n"
+                "      os._exit(0)\n"
+                "    os.wait()\n"
+                "time.sleep(0.3)\n")
+        result = self.exec_json("--timeout", "20s", PYTHON, "-c", code)
+        self.assertEqual(result["status"], "ok")
+        self.assertLess(result["duration_ms"], 15000)
+
     def test_the_record_of_the_end_is_there_when_caisson_returns(self):
         for script in ("true", "sleep 60 & true"):
             with self.subTest(script):
