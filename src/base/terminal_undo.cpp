@@ -36,7 +36,7 @@ constexpr std::string_view kUndo[] = {
     "\x1b[>p",                       // a pointer that hides
 };
 
-unsigned number(std::string_view text) {
+unsigned number_or_zero(std::string_view text) {
   unsigned value = 0;
   for (char c : text)
     if (c >= '0' && c <= '9') value = value * 10 + (c - '0');
@@ -75,7 +75,7 @@ void TerminalUndo::cursor_restored() {
 void TerminalUndo::saw_modes(std::string_view numbers, char final) {
   std::vector<std::string_view> all = split(numbers, ';');
   for (std::string_view text : all) {
-    unsigned value = number(text);
+    unsigned value = number_or_zero(text);
     size_t place = place_of_mode(value);
     if (place == terminal_modes().size()) continue;
     bool has_cursor = value == 1048 || value == 1049;
@@ -92,7 +92,7 @@ void TerminalUndo::saw_modes(std::string_view numbers, char final) {
 void TerminalUndo::saw_ansi_modes(std::string_view numbers, char final) {
   std::vector<std::string_view> all = split(numbers, ';');
   for (std::string_view text : all) {
-    unsigned value = number(text);
+    unsigned value = number_or_zero(text);
     bool is_set = (final == 'h') == (value != 34);  // 34: h is how it was
     if (!is_set && all.size() > kSurelyRead) continue;
     if (value == 4) set_[kInsert] = is_set;
@@ -108,7 +108,7 @@ void TerminalUndo::saw_keyboard(std::string_view parameters) {
   if (parameters[0] == '>') keyboard.pushed = std::min(keyboard.pushed + 1, kMostPushed);
   if (parameters[0] == '=') keyboard.flagged = true;  // and a later pop may bring it back
   if (parameters[0] != '<') return;
-  unsigned popped = numbers.empty() ? 1 : number(split(numbers, ';')[0]);
+  unsigned popped = numbers.empty() ? 1 : number_or_zero(split(numbers, ';')[0]);
   keyboard.pushed -= std::min(keyboard.pushed, popped);
 }
 
@@ -125,7 +125,7 @@ void TerminalUndo::saw_modifiers(std::string_view numbers, char final) {
   bool is_reset = all.size() == 1 || (all.size() == 2 && is_zero(all[1]));
   if (numbers.empty() && final == 'm')
     set_[kOtherKeys] = set_[kModifiers] = false;
-  else if (final == 'm' && number(all[0]) == 4)
+  else if (final == 'm' && number_or_zero(all[0]) == 4)
     set_[kOtherKeys] = !is_reset;
   else
     set_[kModifiers] = true;

@@ -18,7 +18,7 @@ namespace caisson {
 
 namespace {
 
-constexpr std::string_view kHelp =
+constexpr std::string_view kDoctorHelp =
     "caisson doctor [--json]   tell what this host can enforce, and how to fix the rest\n"
     "\n"
     "Tries the parts of a cell out in children that are gone a moment later, starts one cell, and\n"
@@ -111,7 +111,7 @@ Colour choose_colour(const Caller& caller) {
 int doctor_command(std::span<const std::string> args, const ProcessStart& start) {
   Result<DoctorFlags> flags = read_doctor_flags(args);
   if (!flags) return report(flags.error());
-  if (flags->help) return write_all(STDOUT_FILENO, kHelp) ? 0 : kOwnError;
+  if (flags->help) return write_all(STDOUT_FILENO, kDoctorHelp) ? 0 : kOwnError;
 
   Caller caller = current_caller(start.environment);
   DeepFacts facts =

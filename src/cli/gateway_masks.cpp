@@ -25,7 +25,7 @@ struct Found {
 };
 
 // Letters, digits and '_': it goes into placeholders and denials.
-std::string name_of(const MaskSpec& spec) {
+std::string name_of_mask(const MaskSpec& spec) {
   if (spec.source == SecretSource::kEnvironment) return spec.from.substr(0, kMaxSecretName);
   std::string name;
   for (char c : spec.from.substr(spec.from.rfind('/') + 1)) {
@@ -160,7 +160,7 @@ class MaskMaker {
     for (size_t i = 0; i < made_.secrets.size(); ++i)
       if (made_.secrets[i].value == value && made_.secrets[i].hosts == spec.hosts)
         return made_.secrets[i].placeholder;
-    std::string name = name_of(spec);
+    std::string name = name_of_mask(spec);
     if (spec.jwt) return token_for(spec, value, name);
     std::string placeholder = TRY(make_placeholder(name));
     keep(spec, std::string(value), placeholder);
@@ -180,7 +180,7 @@ class MaskMaker {
   // back.
   void keep(const MaskSpec& spec, std::string value, std::string placeholder) {
     if (spec.hosts.empty()) return;
-    SecretSpec asked{.name = name_of(spec), .source = spec.source, .from = spec.from};
+    SecretSpec asked{.name = name_of_mask(spec), .source = spec.source, .from = spec.from};
     Result<std::string> checked = check_secret_value(asked, value);
     if (!checked.ok()) {
       made_.warnings.push_back(checked.error().what + ": it is hidden, and no host gets it");

@@ -41,7 +41,8 @@ std::string as_json(const InstallOutcome& outcome, const InstallOptions& options
          "\n";
 }
 
-std::string as_text(const InstallOutcome& outcome, const InstallOptions& options, bool installing) {
+std::string change_text(const InstallOutcome& outcome, const InstallOptions& options,
+                        bool installing) {
   std::string text;
   if (options.dry_run && !outcome.claude_words.empty()) {
     std::string words;
@@ -76,7 +77,7 @@ int run(std::string_view verb, std::span<const std::string> args, const ProcessS
   if (!outcome) return report(outcome.error());
   if (options->json) return print(as_json(*outcome, *options));
   for (const std::string& note : outcome->notes) talk("caisson: " + printable(note) + "\n");
-  return print(as_text(*outcome, *options, installing));
+  return print(change_text(*outcome, *options, installing));
 }
 
 }  // namespace

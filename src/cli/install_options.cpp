@@ -41,9 +41,10 @@ Result<setup::Scope> parse_scope_word(std::string_view verb, const std::string& 
                       "write user, project or local");
 }
 
-class Parser {
+class InstallParser {
  public:
-  Parser(std::string_view verb, std::span<const std::string> args) : verb_(verb), args_(args) {}
+  InstallParser(std::string_view verb, std::span<const std::string> args)
+      : verb_(verb), args_(args) {}
 
   Result<InstallOptions> parse() {
     while (at_ < args_.size()) TRY(word(args_[at_++]));
@@ -93,7 +94,7 @@ class Parser {
 
 Result<InstallOptions> parse_install_options(std::string_view verb,
                                              std::span<const std::string> args) {
-  return Parser(verb, args).parse();
+  return InstallParser(verb, args).parse();
 }
 
 std::string install_help(std::string_view verb) {

@@ -69,9 +69,9 @@ Result<uint64_t> parse_last(const std::string& text) {
   return value;
 }
 
-class Parser {
+class LogParser {
  public:
-  Parser(std::span<const std::string> args, int64_t now_ms) : args_(args), now_ms_(now_ms) {}
+  LogParser(std::span<const std::string> args, int64_t now_ms) : args_(args), now_ms_(now_ms) {}
 
   Result<LogOptions> parse() {
     while (at_ < args_.size()) TRY(word(args_[at_++]));
@@ -134,7 +134,7 @@ class Parser {
 }  // namespace
 
 Result<LogOptions> parse_log_options(std::span<const std::string> args, int64_t now_ms) {
-  return Parser(args, now_ms).parse();
+  return LogParser(args, now_ms).parse();
 }
 
 }  // namespace caisson

@@ -24,13 +24,13 @@ constexpr size_t kMaxWord = 64;       // any other cell of the table
 
 std::string_view view(const json::string& text) { return {text.data(), text.size()}; }
 
-std::string text_of(const json::object& object, std::string_view key, size_t limit = kMaxWord) {
+std::string text_in_row(const json::object& object, std::string_view key, size_t limit = kMaxWord) {
   const json::value* value = object.if_contains({key.data(), key.size()});
   if (!value || !value->is_string()) return {};
   return std::string(view(value->get_string()).substr(0, limit));
 }
 
-std::optional<double> number_of(const json::object& object, std::string_view key) {
+std::optional<double> number_in_row(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains({key.data(), key.size()});
   if (!value || !value->is_number()) return {};
   if (value->is_double()) return value->get_double();
@@ -59,7 +59,7 @@ std::string command_of(const json::object& event) {
 }
 
 void fill_start(LogRow& row, const json::object& event) {
-  row.tier = text_of(event, "tier");
+  row.tier = text_in_row(event, "tier");
   row.command = command_of(event);
   row.status = "running";
   if (const json::value* who = event.if_contains("who"); who && who->is_object())
@@ -67,16 +67,16 @@ void fill_start(LogRow& row, const json::object& event) {
 }
 
 void fill_end(LogRow& row, const json::object& event) {
-  row.status = text_of(event, "status");
+  row.status = text_in_row(event, "status");
   row.returncode = integer_of(event, "returncode");
-  row.duration_ms = number_of(event, "duration_ms");
+  row.duration_ms = number_in_row(event, "duration_ms");
   row.ended = true;
 }
 
 // Whatever else is on record, told by its kind and its reason.
 void fill_other(LogRow& row, const json::object& event) {
-  row.status = text_of(event, "kind");
-  row.command = text_of(event, "reason", kMaxCommand);
+  row.status = text_in_row(event, "kind");
+  row.command = text_in_row(event, "reason", kMaxCommand);
   if (row.status == "tail_mended")
     row.command = fmt::format("a writer before this one was stopped in the middle ({} bytes cut)",
                               integer_of(event, "cut_bytes").value_or(0));
@@ -133,8 +133,8 @@ bool process_still_runs(int64_t pid, int64_t time_ms) {
 LogRow LogRows::add(const AuditEntry& entry, uint64_t line) {
   LogRow row{.first_line = line, .last_line = line};
   row.time_ms = parse_timestamp(entry.time).ok() ? *parse_timestamp(entry.time) : 0;
-  row.id = text_of(entry.event, "id");
-  std::string kind = text_of(entry.event, "kind");
+  row.id = text_in_row(entry.event, "id");
+  std::string kind = text_in_row(entry.event, "kind");
   if (kind == "start") {
     fill_start(row, entry.event);
     open_[row.id] = row;

@@ -350,7 +350,7 @@ void greet_a_person() {
 
 // The order is the point: the launcher is made while this process can still make one, and nothing
 // that a client sent has been read when this process can do nothing more.
-int serve(McpOptions options) {
+int serve_mcp_client(McpOptions options) {
   options.project = project_folder();
   if (Result<void> taken = take_settings(options); !taken) return report(taken.error());
   greet_a_person();
@@ -385,7 +385,7 @@ int mcp_command(std::span<const std::string> args) {
     write_all(STDOUT_FILENO, kMcpHelp);
     return 0;
   }
-  return serve(std::move(*options));
+  return serve_mcp_client(std::move(*options));
 }
 
 }  // namespace caisson

@@ -35,7 +35,7 @@ using namespace std::chrono_literals;
 constexpr auto kLongestEnd = 15s;         // for the snapshots of a clean end
 constexpr int kLongestClearing = 10'000;  // ms; what then is left, the next server removes
 
-void say(const std::string& line) { talk("caisson: " + printable(line) + "\n"); }
+void say_of_server(const std::string& line) { talk("caisson: " + printable(line) + "\n"); }
 
 // A handler, not a blocked signal: a blocked one would stay blocked in every cell that is started.
 int signal_bell = -1;
@@ -120,7 +120,8 @@ class Serving {
     TRY(std::move(listening));
     mcp::Confinement confined = TRY(mcp::confine_server(own_folders(), true));
     if (!confined.files)
-      say("this kernel has no Landlock: what files the server itself may open is not held");
+      say_of_server(
+          "this kernel has no Landlock: what files the server itself may open is not held");
     return {};
   }
 
@@ -171,12 +172,13 @@ class Serving {
     api_->server_counts = [this] { return server_->counts(); };
     server_->serve(TRY(http::listen_unix(places_.socket)));
     bound_ = true;
-    say("serving on " + places_.socket);
+    say_of_server("serving on " + places_.socket);
     if (options_.api) TRY(listen_tcp(*server_, *options_.api));
     if (options_.open) {
       open_server_.emplace(loop_, server_options(web::Door::kOpen));
       TRY(listen_tcp(*open_server_, *options_.open));
-      say("no token is asked there: every program on this machine can run code in that session");
+      say_of_server(
+          "no token is asked there: every program on this machine can run code in that session");
     }
     return {};
   }
@@ -187,9 +189,9 @@ class Serving {
     bool six = address.host == "::1";
     server.serve(std::move(listener));
     std::string place = fmt::format("http://{}:{}", six ? "[::1]" : address.host, port);
-    say("serving on " + place);
+    say_of_server("serving on " + place);
     if (&server != &*server_) return {};
-    if (options_.mcp) say("MCP at " + place + "/mcp");
+    if (options_.mcp) say_of_server("MCP at " + place + "/mcp");
     tell_token();
     return {};
   }
@@ -197,8 +199,8 @@ class Serving {
   // Once, and to a person only: what stderr is redirected to is often read by others.
   void tell_token() {
     if (token_path_.empty()) return;
-    say("the token is in " + token_path_);
-    if (::isatty(STDERR_FILENO)) say("the token is " + token_);
+    say_of_server("the token is in " + token_path_);
+    if (::isatty(STDERR_FILENO)) say_of_server("the token is " + token_);
   }
 
   http::ServerOptions server_options(web::Door door) {
@@ -214,7 +216,7 @@ class Serving {
   }
 
   Task<> live() {
-    api_->sessions().bring_back(say);
+    api_->sessions().bring_back(say_of_server);
     tell_ready("ready\n");
     spawn(loop_, wait_for_signal());
     co_await wait_for_end();
@@ -268,7 +270,7 @@ class Serving {
   Task<> end_in_time() {
     http::Bell clock(loop_);
     co_await clock.wait_until(http::Clock::now() + kLongestEnd);
-    say("a session took too long to save; it is ended without a new snapshot");
+    say_of_server("a session took too long to save; it is ended without a new snapshot");
     at_once();
   }
 

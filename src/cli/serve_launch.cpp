@@ -22,13 +22,13 @@ namespace {
 // Sessions, zygotes and forks in reserve.
 constexpr size_t kMostCells = 2 * web::kMostSessions;
 
-std::string absolute(const Caller& caller, const std::string& path) {
+std::string from_callers_folder(const Caller& caller, const std::string& path) {
   return path.starts_with('/') ? path : caller.cwd + "/" + path;
 }
 
 // A name without a slash is found by PATH.
 std::string program(const Caller& caller, const std::string& path) {
-  return path.find('/') == path.npos ? path : absolute(caller, path);
+  return path.find('/') == path.npos ? path : from_callers_folder(caller, path);
 }
 
 // Settings are read here for their errors, which a person should see at the start.
@@ -38,12 +38,13 @@ Result<session::SessionOffer> make_offer(const ServeOptions& options, const Call
   offer.choice = clients_choose(options) ? session::Choice::kAnything : session::Choice::kWithin;
   for (const std::string& one : options.pythons) offer.pythons.push_back(program(caller, one));
   for (const std::string& one : options.workspaces)
-    offer.workspaces.push_back(absolute(caller, one));
+    offer.workspaces.push_back(from_callers_folder(caller, one));
   if (!offer.pythons.empty()) offer.base.python = offer.pythons.front();
   offer.base.policy_words = TRY(whole_session_words(options.policy_words, caller, caller.cwd));
   load = load_denials_of(offer.base.policy_words, caller);
-  if (!options.token_file.empty()) load.paths.push_back(absolute(caller, options.token_file));
-  std::string own = options.settings.empty() ? "" : absolute(caller, options.settings);
+  if (!options.token_file.empty())
+    load.paths.push_back(from_callers_folder(caller, options.token_file));
+  std::string own = options.settings.empty() ? "" : from_callers_folder(caller, options.settings);
   std::string settings = TRY(settings_of_sessions(own, offer.base.policy_words));
   if (settings.empty()) return offer;
   SettingsForSessions found = TRY(settings_for_sessions(settings, caller.cwd));

@@ -49,15 +49,15 @@ const std::string_view kServeHelp =
 
 namespace {
 
-constexpr std::string_view kWords[] = {"--api",    "--socket",    "--compat-open", "--token-file",
-                                       "--idle",   "--mcp",       "--help",        "--settings",
-                                       "--python", "--workspace", "--any-policy"};
+constexpr std::string_view kServeWords[] = {
+    "--api",  "--socket",   "--compat-open", "--token-file", "--idle",      "--mcp",
+    "--help", "--settings", "--python",      "--workspace",  "--any-policy"};
 constexpr size_t kMostOffered = 256;
 constexpr uint16_t kOpenPort = 8080;
 
-class Parser {
+class ServeParser {
  public:
-  explicit Parser(std::span<const std::string> args) : args_(args) {}
+  explicit ServeParser(std::span<const std::string> args) : args_(args) {}
 
   Result<ServeOptions> parse() {
     while (at_ < args_.size() && args_[at_] != "--") TRY(word(args_[at_++]));
@@ -107,7 +107,7 @@ class Parser {
     constexpr std::string_view kKnown[] = {"--socket",   "--token-file", "--idle",     "--ready-fd",
                                            "--settings", "--python",     "--workspace"};
     if (std::ranges::find(kKnown, name) == std::end(kKnown)) {
-      std::string_view near = nearest(name, kWords);
+      std::string_view near = nearest(name, kServeWords);
       return Error::plain(
           fmt::format("serve: unknown {} \"{}\"", word.starts_with('-') ? "option" : "word", word),
           near.empty() ? "`caisson serve --help` lists them"
@@ -144,7 +144,7 @@ bool clients_choose(const ServeOptions& options) {
 }
 
 Result<ServeOptions> parse_serve_options(std::span<const std::string> args) {
-  return Parser(args).parse();
+  return ServeParser(args).parse();
 }
 
 std::string serve_state_folder(const Caller& caller) {

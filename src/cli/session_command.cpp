@@ -24,7 +24,7 @@ namespace json = boost::json;
 
 constexpr size_t kLargestValue = 256 << 20;
 
-std::string text_of(const json::value& object, std::string_view name) {
+std::string member_text(const json::value& object, std::string_view name) {
   const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
   return found && found->is_string() ? std::string(found->get_string()) : std::string();
 }
@@ -39,7 +39,7 @@ bool flag_of(const json::value& object, std::string_view name) {
   return found && found->is_bool() && found->get_bool();
 }
 
-json::array words_json(const std::vector<std::string>& words) {
+json::array plain_words_json(const std::vector<std::string>& words) {
   json::array array;
   for (const std::string& word : words) array.emplace_back(word);
   return array;
@@ -114,8 +114,9 @@ class Verbs {
     if (!options_.python.empty()) body["python"] = options_.python;
     if (!options_.workspace.empty()) body["workspace"] = TRY(absolute(options_.workspace));
     if (!options_.policy.empty())
-      body["policy"] = words_json(TRY(whole_session_words(options_.policy, caller_, caller_.cwd)));
-    if (!options_.preload.empty()) body["preload"] = words_json(options_.preload);
+      body["policy"] =
+          plain_words_json(TRY(whole_session_words(options_.policy, caller_, caller_.cwd)));
+    if (!options_.preload.empty()) body["preload"] = plain_words_json(options_.preload);
     if (options_.memory) body["memory_bytes"] = *options_.memory;
     if (options_.cpu_millis) body["cpu_millis"] = *options_.cpu_millis;
     if (options_.pids) body["pids"] = *options_.pids;
@@ -128,7 +129,7 @@ class Verbs {
       for (const json::value& note : array_of(made, "notes"))
         if (note.is_string())
           talk("caisson: " + printable(std::string_view(note.get_string())) + "\n");
-    return tell(made, text_of(made, "name") + "\n");
+    return tell(made, member_text(made, "name") + "\n");
   }
 
   Result<int> list() {
@@ -138,8 +139,8 @@ class Verbs {
       std::string_view state = !flag_of(each, "alive") ? "ended"
                                : flag_of(each, "busy") ? "busy"
                                                        : "idle";
-      text += fmt::format("{:<24} {:<6} {}\n", printable(text_of(each, "name")), state,
-                          printable(text_of(each, "workspace")));
+      text += fmt::format("{:<24} {:<6} {}\n", printable(member_text(each, "name")), state,
+                          printable(member_text(each, "workspace")));
     }
     return tell(answer, text);
   }
@@ -148,8 +149,9 @@ class Verbs {
     json::value answer = TRY(client_->json("GET", target("/vars")));
     std::string text;
     for (const json::value& each : array_of(answer, "variables"))
-      text += fmt::format("{}: {} = {}\n", printable(text_of(each, "name")),
-                          printable(text_of(each, "type")), printable(text_of(each, "summary")));
+      text += fmt::format("{}: {} = {}\n", printable(member_text(each, "name")),
+                          printable(member_text(each, "type")),
+                          printable(member_text(each, "summary")));
     return tell(answer, text);
   }
 
@@ -173,11 +175,11 @@ class Verbs {
 
   // What a call came to: its words, and 1 when the code raised.
   Result<int> told(const json::value& answer, const std::string& text) {
-    bool ok = text_of(answer, "status") == "ok";
+    bool ok = member_text(answer, "status") == "ok";
     int failed = print_foreign(options_.json ? json::serialize(answer) + "\n" : text);
     if (!ok && !options_.json && answer.is_object()) {
       const json::value* error = answer.get_object().if_contains("error");
-      talk(error ? printable_lines(text_of(*error, "traceback")) : std::string());
+      talk(error ? printable_lines(member_text(*error, "traceback")) : std::string());
     }
     return failed ? failed : ok ? 0 : 1;
   }
@@ -187,7 +189,7 @@ class Verbs {
     return out;
   }
   static std::string value_text(const json::value& answer) {
-    if (text_of(answer, "kind") == "text") return text_of(answer, "text") + "\n";
+    if (member_text(answer, "kind") == "text") return member_text(answer, "text") + "\n";
     const json::value* value =
         answer.is_object() ? answer.get_object().if_contains("value") : nullptr;
     return value ? json::serialize(*value) + "\n" : std::string();
@@ -242,7 +244,7 @@ class Verbs {
     if (options_.from) body["from"] = *options_.from;
     json::value value = std::move(body);
     json::value made = TRY(client_->json("POST", target("/branches"), &value));
-    return tell(made, text_of(made, "name") + "\n");
+    return tell(made, member_text(made, "name") + "\n");
   }
 
   Result<int> save() {
@@ -250,7 +252,7 @@ class Verbs {
     const std::string& path = options_.words[1];
     UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!fd) return Error::system("write " + path);
-    std::string data = text_of(answer, "data");
+    std::string data = member_text(answer, "data");
     if (!write_all(fd.get(), data + "\n")) return Error::system("write " + path);
     if (answer.is_object()) answer.get_object().erase("data");
     return confirm(answer,

@@ -20,7 +20,7 @@ namespace json = boost::json;
 constexpr size_t kLargestCode = 7 << 20;
 constexpr int kRaised = 1, kTimeout = 124, kInterrupted = 130;
 
-std::string text_of(const json::object& object, std::string_view name) {
+std::string answer_text(const json::object& object, std::string_view name) {
   const json::value* found = object.if_contains(name);
   return found && found->is_string() ? std::string(found->get_string()) : std::string();
 }
@@ -57,7 +57,7 @@ class Shown {
 };
 
 int exit_code(const json::object& answer) {
-  std::string status = text_of(answer, "status");
+  std::string status = answer_text(answer, "status");
   if (status == "ok" || status == "final") return 0;
   if (status == "timeout") return kTimeout;
   if (status == "interrupted") return kInterrupted;
@@ -69,7 +69,7 @@ int exit_code(const json::object& answer) {
 }
 
 void show_bundle(Shown& out, const json::value& bundle) {
-  if (bundle.is_object()) out.put_line(text_of(bundle.get_object(), "text/plain"));
+  if (bundle.is_object()) out.put_line(answer_text(bundle.get_object(), "text/plain"));
 }
 
 class Call {
@@ -87,9 +87,10 @@ class Call {
 
  private:
   void on_event(std::string_view event, const json::object& data) {
-    if (event == "stdout") out_.put(text_of(data, "text"));
-    if (event == "stderr") err_.put(text_of(data, "text"));
-    if (event == "error") failed_ = Error::plain(text_of(data, "what"), text_of(data, "hint"));
+    if (event == "stdout") out_.put(answer_text(data, "text"));
+    if (event == "stderr") err_.put(answer_text(data, "text"));
+    if (event == "error")
+      failed_ = Error::plain(answer_text(data, "what"), answer_text(data, "hint"));
     if (event == "result") on_result(data);
   }
   void on_result(const json::object& answer) {
@@ -100,7 +101,7 @@ class Call {
       for (const json::value& each : displays->get_array()) show_bundle(out_, each);
     if (const json::value* value = answer.if_contains("value")) show_bundle(out_, *value);
     if (const json::object* error = object_of(answer, "error"))
-      err_.put_line(text_of(*error, "traceback"));
+      err_.put_line(answer_text(*error, "traceback"));
     const json::value* notes = answer.if_contains("notes");
     if (notes && notes->is_array())
       for (const json::value& note : notes->get_array())

@@ -69,19 +69,19 @@ constexpr Verb kVerbs[] = {
     {"kill", 1, 1, "kill NAME"},
 };
 
-constexpr std::string_view kOptions[] = {
+constexpr std::string_view kSessionOptions[] = {
     "--json",   "--help", "--list", "--save",      "--no-ipython", "--resume",    "--text",
     "--from",   "--as",   "--drop", "--socket",    "--python",     "--workspace", "--preload",
     "--memory", "--cpu",  "--pids", "--max-bytes", "--timeout"};
 
-std::string did_you_mean(std::string_view near) {
+std::string did_you_mean_option(std::string_view near) {
   return near.empty() ? "`caisson session --help` lists them"
                       : fmt::format("did you mean {}?", near);
 }
 
-class Parser {
+class SessionParser {
  public:
-  explicit Parser(std::span<const std::string> args) : args_(args) {}
+  explicit SessionParser(std::span<const std::string> args) : args_(args) {}
 
   Result<SessionOptions> parse() {
     while (at_ < args_.size()) {
@@ -122,7 +122,7 @@ class Parser {
       return Error::plain("session: what to do is missing", "`caisson session --help` lists it");
     std::string_view near = nearest(options_.verb, names);
     return Error::plain(fmt::format("session: unknown word \"{}\"", options_.verb),
-                        did_you_mean(near));
+                        did_you_mean_option(near));
   }
 
   Result<void> check_words(const Verb& verb) {
@@ -151,9 +151,9 @@ class Parser {
     std::string name = word.substr(0, equals);
     if (equals == std::string::npos && flag(name)) return {};
     bool short_name = name == "-c" || name == "-e";
-    if (!short_name && std::ranges::find(kOptions, name) == std::end(kOptions))
+    if (!short_name && std::ranges::find(kSessionOptions, name) == std::end(kSessionOptions))
       return Error::plain(fmt::format("session: unknown option \"{}\"", word),
-                          did_you_mean(nearest(name, kOptions)));
+                          did_you_mean_option(nearest(name, kSessionOptions)));
     std::optional<std::string> value;
     if (equals != std::string::npos)
       value = word.substr(equals + 1);
@@ -192,7 +192,7 @@ class Parser {
 }  // namespace
 
 Result<SessionOptions> parse_session_options(std::span<const std::string> args) {
-  return Parser(args).parse();
+  return SessionParser(args).parse();
 }
 
 }  // namespace caisson

@@ -8,7 +8,7 @@
 namespace caisson {
 namespace {
 
-Result<SessionOptions> parse(std::vector<std::string> words) {
+Result<SessionOptions> parse_session(std::vector<std::string> words) {
   return parse_session_options(words);
 }
 Result<ServeOptions> parse_serve(std::vector<std::string> words) {
@@ -17,7 +17,7 @@ Result<ServeOptions> parse_serve(std::vector<std::string> words) {
 
 TEST(SessionOptions, AreReadInAnyOrder) {
   Result<SessionOptions> options =
-      parse({"exec", "--timeout=2s", "name", "-c", "print(1)", "--json"});
+      parse_session({"exec", "--timeout=2s", "name", "-c", "print(1)", "--json"});
   ASSERT_TRUE(options.ok()) << options.error().what;
   EXPECT_EQ(options->verb, "exec");
   EXPECT_EQ(options->words, std::vector<std::string>{"name"});
@@ -27,22 +27,22 @@ TEST(SessionOptions, AreReadInAnyOrder) {
 }
 
 TEST(SessionOptions, CodeMayBeginWithADash) {
-  EXPECT_EQ(parse({"exec", "name", "-c", "-1"})->code, "-1");
-  EXPECT_EQ(parse({"exec", "name", "-"})->words.back(), "-");  // stdin
+  EXPECT_EQ(parse_session({"exec", "name", "-c", "-1"})->code, "-1");
+  EXPECT_EQ(parse_session({"exec", "name", "-"})->words.back(), "-");  // stdin
 }
 
 TEST(SessionOptions, WhatIsBehindTwoDashesIsThePolicys) {
   Result<SessionOptions> options =
-      parse({"new", "name", "--memory", "1G", "--", "--allow-domain", "example.org"});
+      parse_session({"new", "name", "--memory", "1G", "--", "--allow-domain", "example.org"});
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->memory, uint64_t{1} << 30);
   EXPECT_EQ(options->policy, (std::vector<std::string>{"--allow-domain", "example.org"}));
 }
 
 TEST(SessionOptions, TheTwoSnapshotsAreVerbsOfTheirOwn) {
-  EXPECT_EQ(parse({"snapshot", "save", "name", "file"})->verb, "snapshot save");
-  EXPECT_FALSE(parse({"snapshot", "name", "file"}).ok());
-  EXPECT_FALSE(parse({"snapshot"}).ok());
+  EXPECT_EQ(parse_session({"snapshot", "save", "name", "file"})->verb, "snapshot save");
+  EXPECT_FALSE(parse_session({"snapshot", "name", "file"}).ok());
+  EXPECT_FALSE(parse_session({"snapshot"}).ok());
 }
 
 TEST(SessionOptions, MistakesAreToldWithAWayOut) {
@@ -56,11 +56,11 @@ TEST(SessionOptions, MistakesAreToldWithAWayOut) {
                                          {"new", "--memory", "much"},
                                          {"new", "--pids", "0"},
                                          {"exec", "a", "--timeout", "soon"}}) {
-    Result<SessionOptions> options = parse(words);
+    Result<SessionOptions> options = parse_session(words);
     ASSERT_FALSE(options.ok());
     EXPECT_FALSE(options.error().what.empty());
   }
-  EXPECT_NE(parse({"nwe"}).error().hint.find("new"), std::string::npos);
+  EXPECT_NE(parse_session({"nwe"}).error().hint.find("new"), std::string::npos);
 }
 
 TEST(ServeOptions, TheAddressIsOptional) {

@@ -61,7 +61,7 @@ class Roots {
 };
 
 // The part of a pattern that is a path.
-std::string head_of(const FilePattern& pattern) {
+std::string literal_head_of(const FilePattern& pattern) {
   std::string head;
   size_t left = literal_components(pattern);
   for (std::string_view name : split(pattern.text, '/')) {
@@ -76,13 +76,13 @@ std::string head_of(const FilePattern& pattern) {
 void add_host_view(const FileRules& rules, Roots& roots) {
   if (rules.unlimited) roots.add("the policy writes", "/", Access::kReadWrite);
   for (const FilePattern& one : rules.allow_write)
-    roots.add(one.origin, head_of(one), Access::kReadWrite);
+    roots.add(one.origin, literal_head_of(one), Access::kReadWrite);
   for (const FilePattern& one : rules.allow_read)
-    roots.add(one.origin, head_of(one), Access::kReadOnly);
+    roots.add(one.origin, literal_head_of(one), Access::kReadOnly);
   for (const std::string& one : rules.sockets) roots.add("the socket", one, Access::kReadOnly);
 }
 
-void add_mounts(const Settings& settings, Roots& roots) {
+void add_mount_roots(const Settings& settings, Roots& roots) {
   // As a flag it is the last word; what a file says, a flag may lift for its own mount.
   const Setting<bool>& read_only = settings.read_only;
   bool none = read_only.value.value_or(false) && read_only.origin.starts_with("--");
@@ -101,7 +101,7 @@ void add_mounts(const Settings& settings, Roots& roots) {
 }
 
 // A link in the place of a secret would have the gateway send the file that it leads to.
-void add_network(const Settings& settings, Roots& roots) {
+void add_network_roots(const Settings& settings, Roots& roots) {
   for (const auto& [path, origin] : settings.sockets) roots.add(origin, path, Access::kReadOnly);
   for (const auto& [spec, origin] : settings.secrets)
     if (spec.source == SecretSource::kFile) roots.add_read(origin, spec.from);
@@ -133,8 +133,8 @@ void add_policy(const SessionPolicy& policy, Roots& roots) {
   if (settings.file_rules.host_view)
     add_host_view(settings.file_rules, roots);
   else
-    add_mounts(settings, roots);
-  add_network(settings, roots);
+    add_mount_roots(settings, roots);
+  add_network_roots(settings, roots);
 }
 
 // What is not there yet is told by its name.
@@ -164,7 +164,7 @@ Error in_the_way(const Root& inner, const Root& outer) {
 }
 
 // Not only where it ends: every name on the way is looked up in some folder.
-Result<void> check(const Root& root, const std::vector<Written>& written) {
+Result<void> check_root(const Root& root, const std::vector<Written>& written) {
   auto counts = [&](const Written& one) { return !root.is_guarded || !one.root->is_at_own_path; };
   auto look = [&](int folder, session::Turn) -> Result<void> {
     session::FoundPlace place = TRY(session::place_of(folder));
@@ -202,7 +202,7 @@ Result<void> check_hidden(const std::vector<Root>& roots, const Settings& settin
 
 Result<void> check_shown_parts(const Settings& settings, const Caller& caller, HiddenBy which) {
   Roots roots(caller);
-  add_mounts(settings, roots);
+  add_mount_roots(settings, roots);
   return check_hidden(roots.take(), settings, which);
 }
 
@@ -221,7 +221,7 @@ Result<std::vector<std::string>> check_roots(const SessionRoots& offered, const 
   for (const Root& one : all)
     if (one.is_written) written.push_back({&one, TRY(find(one))});
   for (const Root& one : all)
-    if (!written.empty() && control_enabled("session-roots")) TRY(check(one, written));
+    if (!written.empty() && control_enabled("session-roots")) TRY(check_root(one, written));
   for (const Written& one : written) paths.push_back(one.folder.path);
   return paths;
 }

@@ -13,7 +13,7 @@ namespace caisson {
 
 namespace {
 
-constexpr std::string_view kHelp =
+constexpr std::string_view kSrtHelp =
     R"(srt [options] [--] command…            run a command under rules for files and the network
 srt [options] -c STRING                the same for a line of shell
 srt validate FILE [--json]             what is wrong with a settings file, all of it
@@ -50,7 +50,7 @@ struct Cursor {
 };
 
 // A descriptor that the caller left open for us. It is ours alone: the command never has it.
-Result<int> inherited_fd(std::string_view flag, Cursor& cursor) {
+Result<int> inherited_srt_fd(std::string_view flag, Cursor& cursor) {
   std::string text = TRY(cursor.value_for(flag));
   Result<uint32_t> number = parse_count(text, 3, 1 << 20);
   if (!number || ::fcntl(static_cast<int>(*number), F_GETFD) < 0)
@@ -78,11 +78,11 @@ Result<void> take_flag(std::string_view flag, Cursor& cursor, SrtOptions& out) {
     out.shell_text = TRY(cursor.value_for(flag));
     out.has_shell_text = true;
   } else if (flag == "--settings-fd") {
-    out.settings_fd = TRY(inherited_fd(flag, cursor));
+    out.settings_fd = TRY(inherited_srt_fd(flag, cursor));
   } else if (flag == "--control-fd") {
-    out.control_fd = TRY(inherited_fd(flag, cursor));
+    out.control_fd = TRY(inherited_srt_fd(flag, cursor));
   } else if (flag == "--violations-fd") {
-    out.violations_fd = TRY(inherited_fd(flag, cursor));
+    out.violations_fd = TRY(inherited_srt_fd(flag, cursor));
   } else if (flag == "--lenient") {
     out.lenient = true;
   } else if (flag == "--json") {
@@ -164,6 +164,6 @@ Result<SrtOptions> read_srt_options(std::span<const std::string> args) {
   return out;
 }
 
-std::string srt_help() { return std::string(kHelp); }
+std::string srt_help() { return std::string(kSrtHelp); }
 
 }  // namespace caisson

@@ -21,7 +21,9 @@ std::optional<size_t> secret_of(const Core& core, const AwsKeys& keys) {
   return std::nullopt;
 }
 
-Verdict refuse(std::string reason) { return {false, "AWS signatures", std::move(reason), ""}; }
+Verdict refuse_resigning(std::string reason) {
+  return {false, "AWS signatures", std::move(reason), ""};
+}
 
 // Of a query such as "X-Amz-Credential=ID%2F20261115%2F…": whether it names the id.
 bool is_presigned_with(std::string_view target, std::string_view shown_id) {
@@ -59,7 +61,7 @@ bool AwsResign::find_keys(std::string_view shown_id) {
 void AwsResign::settle(Unsignable way, std::string_view what) {
   passes_on_ = way == Unsignable::kPassOn;
   if (!passes_on_)
-    refusal_ = refuse(fmt::format("{} made with a placeholder can't be made anew", what));
+    refusal_ = refuse_resigning(fmt::format("{} made with a placeholder can't be made anew", what));
 }
 
 std::optional<AwsResign> AwsResign::look(const Core& core, const HttpRequest& request) {
@@ -101,8 +103,8 @@ Verdict AwsResign::check(std::string_view body) {
   if (hashes_body_) asked_.payload = sha256_hex(body);
   std::optional<SigV4Style> style = sigv4_style_of(asked_, said_, key().placeholder);
   if (!style)
-    return refuse(fmt::format("the signature of a request to {} is not the one of ${}",
-                              where_.text(), key().name));
+    return refuse_resigning(fmt::format("the signature of a request to {} is not the one of ${}",
+                                        where_.text(), key().name));
   style_ = *style;
   return {.allowed = true};
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t kTtl = 60;
 constexpr std::chrono::seconds kTcpTime{30};
-constexpr int kBurst = 64;
+constexpr int kQuestionBurst = 64;
 constexpr int kMaxForwarded = 64;  // questions on their way to the host's servers
 
 struct DnsAnswer {
@@ -111,10 +111,10 @@ Task<> serve_dns_udp(Core& core, Socket socket) {
                            reinterpret_cast<sockaddr*>(&client.address), &client.size);
     if (got >= 0) {
       serve_datagram(core, socket, client, std::span<const uint8_t>(packet).first(got), forwarding);
-      if (++burst < kBurst) continue;
+      if (++burst < kQuestionBurst) continue;
     } else if (errno != EAGAIN) {
       // An ICMP error about an earlier answer: nothing to do with the next question.
-      if (++burst < kBurst) continue;
+      if (++burst < kQuestionBurst) continue;
     }
     burst = 0;
     if (co_await socket.readable() != 0) co_return;

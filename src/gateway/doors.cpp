@@ -7,7 +7,7 @@ namespace {
 
 Socket on_loop(Core& core, UniqueFd fd) { return Socket(core.loop, std::move(fd)); }
 
-Result<void> check(const Core& core, const CellSockets& handover) {
+Result<void> check_door(const Core& core, const CellSockets& handover) {
   if (handover.forward.size() != core.config.forward.size() + core.config.loopback.size())
     return Error::plain("the cell handed over another number of listeners than ports to forward");
   if (core.config.publish_listeners.size() != core.config.publish.size())
@@ -43,7 +43,7 @@ void open_published(Core& core, PublishPool& pool) {
 }  // namespace
 
 Result<void> open_doors(Core& core, CellSockets handover, std::unique_ptr<PublishPool>& pool) {
-  TRY(check(core, handover));
+  TRY(check_door(core, handover));
   for (UniqueFd& fd : handover.tcp)
     spawn(core.loop, accept_all(core, on_loop(core, std::move(fd)), [&core](Socket client) {
             return serve_tcp(core, std::move(client));

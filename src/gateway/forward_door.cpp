@@ -11,7 +11,7 @@
 namespace caisson {
 namespace {
 
-constexpr std::chrono::seconds kConnectTime{10};
+constexpr std::chrono::seconds kForwardTime{10};
 
 struct Choice {
   Host host;
@@ -43,10 +43,10 @@ Task<> serve_forward(Core& core, Socket socket, uint16_t port) {
   PlainStream client(std::move(socket));
   // The user named this port of the loopback; no rule speaks of it, and nothing in it is looked at.
   Endpoint to{kLoopback4, port};
-  Connected connected = co_await connect_tcp(core.loop, core.deadlines, to, kConnectTime);
+  Connected connected = co_await connect_tcp(core.loop, core.deadlines, to, kForwardTime);
   if (!connected.socket) {
     to.address = kLoopback6;
-    connected = co_await connect_tcp(core.loop, core.deadlines, to, kConnectTime);
+    connected = co_await connect_tcp(core.loop, core.deadlines, to, kForwardTime);
   }
   if (!connected.socket) {
     client.socket().reset();

@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kMaxStreams = 100;
 constexpr size_t kLittleLeft = 64 * 1024;
 constexpr size_t kWriteSize = 64 * 1024;
-constexpr size_t kReadSize = 16 * 1024;
+constexpr size_t kFrameReadSize = 16 * 1024;
 
 std::string_view text(const uint8_t* bytes, size_t size) {
   return {reinterpret_cast<const char*>(bytes), size};
@@ -24,7 +24,7 @@ nghttp2_nv pair(std::string_view name, std::string_view value) {
   return {bytes(name), bytes(value), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
 }
 
-std::string lower(std::string_view name) {
+std::string lower_name(std::string_view name) {
   std::string out(name);
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
@@ -40,7 +40,7 @@ struct HeaderBlock {
     names.reserve(head.fields.size());
     for (const HttpField& field : head.fields) {
       if (same_text(field.name, "Host")) continue;
-      names.push_back(lower(field.name));
+      names.push_back(lower_name(field.name));
       pairs.push_back(pair(names.back(), field.value));
     }
   }
@@ -109,7 +109,7 @@ void Http2Link::stop() {
 }
 
 Task<> Http2Link::read_loop() {
-  std::array<uint8_t, kReadSize> buffer;
+  std::array<uint8_t, kFrameReadSize> buffer;
   while (!over_) {
     bool wants = nghttp2_session_want_read(session_) || nghttp2_session_want_write(session_);
     if (!wants) break;

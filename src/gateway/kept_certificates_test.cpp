@@ -10,7 +10,7 @@ namespace {
 
 using Bio = std::unique_ptr<BIO, OpensslFree<BIO, BIO_free_all>>;
 
-CellCa make_ca() {
+CellCa make_kept_ca() {
   Result<CellCa> ca = CellCa::make();
   EXPECT_TRUE(ca.ok());
   return std::move(*ca);
@@ -54,7 +54,7 @@ class KeptCertificatesTest : public ::testing::Test {
  protected:
   KeptCertificatesTest() { kept_.use_in(context_.get()); }
 
-  CellCa ca_ = make_ca();
+  CellCa ca_ = make_kept_ca();
   KeptCertificates kept_;
   SslContext context_ = trusting(ca_);
 };
@@ -88,7 +88,7 @@ TEST_F(KeptCertificatesTest, AKeptOneIsNoProofForAnotherName) {
 }
 
 TEST_F(KeptCertificatesTest, WhatNoAuthorityVouchesForIsRefusedAndNotKept) {
-  CellCa stranger = make_ca();
+  CellCa stranger = make_kept_ca();
   Shaken refused = shake(context_.get(), stranger, "host.example", "host.example");
   EXPECT_FALSE(refused.done);
   EXPECT_NE(SSL_get_verify_result(refused.client.get()), X509_V_OK);

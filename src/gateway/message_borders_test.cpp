@@ -32,22 +32,23 @@ void expect_borders(std::string_view text, const std::vector<size_t>& ends) {
 using Ends = std::vector<size_t>;
 constexpr auto expect_grpc = expect_borders<GrpcBorders>;
 
-std::string bytes(std::initializer_list<int> values) {
+std::string border_bytes(std::initializer_list<int> values) {
   std::string text;
   for (int value : values) text += static_cast<char>(value);
   return text;
 }
 
 TEST(GrpcBorders, EachMessageEnds) {
-  expect_grpc(bytes({0, 0, 0, 0, 5}) + "tasks" + bytes({1, 0, 0, 0, 2}) + "sk", Ends{10, 17});
-  expect_grpc(bytes({0, 0, 0, 0, 0, 0, 0, 0, 1, 0}) + std::string(256, 'x'), Ends{5, 266});
+  expect_grpc(border_bytes({0, 0, 0, 0, 5}) + "tasks" + border_bytes({1, 0, 0, 0, 2}) + "sk",
+              Ends{10, 17});
+  expect_grpc(border_bytes({0, 0, 0, 0, 0, 0, 0, 0, 1, 0}) + std::string(256, 'x'), Ends{5, 266});
 }
 
 TEST(GrpcBorders, WhatIsNoMessageHasNoBorderFromThereOn) {
-  std::string message = bytes({0, 0, 0, 0, 1}) + "x";
-  expect_grpc(message + bytes({2}) + message + message, Ends{6});
+  std::string message = border_bytes({0, 0, 0, 0, 1}) + "x";
+  expect_grpc(message + border_bytes({2}) + message + message, Ends{6});
   expect_grpc("{\"a\":1}", Ends{});
-  expect_grpc(bytes({0, 255, 255, 255, 255}) + message, Ends{});
+  expect_grpc(border_bytes({0, 255, 255, 255, 255}) + message, Ends{});
 }
 
 TEST(FeedMessages, EndsEachMessageAndStopsWhenTold) {
@@ -55,7 +56,7 @@ TEST(FeedMessages, EndsEachMessageAndStopsWhenTold) {
   std::string told;
   auto feed = [&told](std::string_view piece) { return told += piece, true; };
   auto finish = [&told] { return told += '|', true; };
-  std::string one = bytes({0, 0, 0, 0, 1}), two = bytes({0, 0, 0, 0, 2});
+  std::string one = border_bytes({0, 0, 0, 0, 1}), two = border_bytes({0, 0, 0, 0, 2});
   EXPECT_TRUE(feed_messages(borders, one + "a" + one + "b" + two + "c", feed, finish));
   EXPECT_EQ(told, one + "a|" + one + "b|" + two + "c");
   EXPECT_FALSE(feed_messages(borders, "d", feed, [] { return false; }));

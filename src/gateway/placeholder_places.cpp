@@ -46,8 +46,6 @@ constexpr std::string_view kNoPlace[] = {
 constexpr std::string_view kNoPlaceStarts[] = {
     ":", "accept", "access-control-", "content-", "if-", "proxy-", "sec-", "x-forwarded-"};
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 std::string where(const Host& host, uint16_t port) { return HostPort{host, port}.text(); }
 
 std::string rule_of(const Secret& secret) {

@@ -12,7 +12,7 @@
 namespace caisson {
 namespace {
 
-constexpr std::chrono::seconds kConnectTime{10};
+constexpr std::chrono::seconds kPublishTime{10};
 constexpr std::chrono::seconds kFarewellTime{5};
 constexpr std::chrono::milliseconds kLook{20};
 constexpr int kTries = 16;
@@ -34,7 +34,7 @@ Task<int> connect_in_cell(Core& core, Socket& socket, uint16_t port) {
   int error = ::connect(socket.fd(), address.get(), address.size) == 0 ? 0 : errno;
   if (error != EINPROGRESS) co_return error;
   Deadline deadline(core.deadlines, &socket);
-  deadline.after(kConnectTime);
+  deadline.after(kPublishTime);
   co_await socket.writable();
   socklen_t size = sizeof error;
   getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
@@ -59,7 +59,7 @@ PublishPool::PublishPool(Core& core, std::vector<UniqueFd> sockets) : core_(core
 
 // All may be in use: then the next that is given back, if it doesn't take too long.
 Task<UniqueFd> PublishPool::take() {
-  Clock::time_point until = Clock::now() + kConnectTime;
+  Clock::time_point until = Clock::now() + kPublishTime;
   while (free_.empty() && Clock::now() < until) co_await pause(core_.loop, kLook);
   UniqueFd taken;
   if (!free_.empty()) {

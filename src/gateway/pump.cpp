@@ -14,15 +14,15 @@
 namespace caisson {
 namespace {
 
-constexpr uint64_t kTurn = 4 * 1024 * 1024;  // bytes after which others have their turn
-constexpr int kThinReads = 8;                // small reads in a row end the bulk path
+constexpr uint64_t kPumpTurn = 4 * 1024 * 1024;  // bytes after which others have their turn
+constexpr int kThinReads = 8;                    // small reads in a row end the bulk path
 
 std::string_view as_text(std::span<const uint8_t> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // Whether these bytes may go on.
-std::optional<PumpEnd> check(Pump& pump, std::span<const uint8_t> bytes) {
+std::optional<PumpEnd> check_pump(Pump& pump, std::span<const uint8_t> bytes) {
   if (!pump.traffic.count(pump.way, bytes.size())) return PumpEnd::kBudget;
   if (pump.scan && pump.scan->feed(as_text(bytes))) return PumpEnd::kPlaceholder;
   pump.deadline.after(kIdleTime);
@@ -88,7 +88,7 @@ Task<Spliced> splice_through(Pump& pump, Socket& from, Socket& to) {
     if (pump.limit == 0) co_return Spliced{PumpEnd::kLimit};
     thin = got.bytes < 16 * 1024 ? thin + 1 : 0;
     since_turn += got.bytes;
-    if (since_turn >= kTurn) {
+    if (since_turn >= kPumpTurn) {
       co_await take_turns(pump.loop);
       since_turn = 0;
     }
@@ -141,7 +141,7 @@ Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to) {
       co_return PumpEnd::kEnd;
     }
     std::span<const uint8_t> bytes = scratch.first(got.bytes);
-    if (auto end = check(pump, bytes)) co_return *end;
+    if (auto end = check_pump(pump, bytes)) co_return *end;
     std::string masked;
     if (pump.mask) {
       if (!pump.mask->feed(as_text(bytes), masked)) co_return PumpEnd::kUnmaskable;
@@ -156,7 +156,7 @@ Task<PumpEnd> run_pump(Pump& pump, Stream& from, Stream& to) {
       if (spliced.end) co_return *spliced.end;
     }
     since_turn += got.bytes;
-    if (since_turn >= kTurn) {
+    if (since_turn >= kPumpTurn) {
       co_await take_turns(pump.loop);
       since_turn = 0;
     }

@@ -16,7 +16,7 @@ using examples::table;
 using Length = ResponseMask::Length;
 
 const std::string kValue = "s3cr3t/with+odd=\"chars\"";
-const std::string kA = placeholder("A");
+const std::string kFirst = placeholder("A");
 
 class ResponseMaskTest : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ TEST_F(ResponseMaskTest, EverySpellingIsHiddenWhereverTheBodyIsCut) {
     std::string text = "{\"k\": \"s3c" + spelling + "s3cr3t\"}";
     std::string_view all = text;
     for (size_t at = 0; at <= all.size(); ++at)
-      ASSERT_EQ(body({all.substr(0, at), all.substr(at)}), "{\"k\": \"s3c" + kA + "s3cr3t\"}")
+      ASSERT_EQ(body({all.substr(0, at), all.substr(at)}), "{\"k\": \"s3c" + kFirst + "s3cr3t\"}")
           << spelling;
   }
 }
@@ -45,17 +45,18 @@ TEST_F(ResponseMaskTest, EverySpellingIsHiddenWhereverTheBodyIsCut) {
 TEST_F(ResponseMaskTest, Base64OfTheWholeHeaderShowsNothingOfTheValue) {
   for (std::string user : {"u:", "us:", "use:"}) {
     std::string masked = body({base64(user + kValue + ":tail")});
-    EXPECT_NE(masked.find(kA), std::string::npos);
+    EXPECT_NE(masked.find(kFirst), std::string::npos);
     EXPECT_EQ(masked.find(base64_inside(kValue, user.size())), std::string::npos);
   }
 }
 
 TEST_F(ResponseMaskTest, TheLastBitsAtTheEndOfBase64AreHiddenToo) {
-  EXPECT_EQ(body({"\"" + base64("me:" + kValue) + "\""}).substr(0, 5 + kA.size()), "\"bWU6" + kA);
+  EXPECT_EQ(body({"\"" + base64("me:" + kValue) + "\""}).substr(0, 5 + kFirst.size()),
+            "\"bWU6" + kFirst);
   for (std::string user : {"", "u:", "us:"}) {
     std::string text = base64(user + kValue), masked = body({text});
     std::string padding = text.substr(std::min(text.find('='), text.size()));
-    EXPECT_TRUE(masked.ends_with(kA + padding)) << masked;
+    EXPECT_TRUE(masked.ends_with(kFirst + padding)) << masked;
   }
 }
 
@@ -77,7 +78,7 @@ TEST_F(ResponseMaskTest, AFieldWhoseValueTellsOneKeepsItsName) {
   std::vector<HttpField> fields{{"X-Seen", "Bearer " + kValue}, {"Vary", "Accept"}};
   mask.fields(fields);
   ASSERT_EQ(fields.size(), 2u);
-  EXPECT_EQ(fields[0].value, "Bearer " + kA);
+  EXPECT_EQ(fields[0].value, "Bearer " + kFirst);
 }
 
 TEST_F(ResponseMaskTest, SecretsOfOtherHostsAreHiddenToo) {
@@ -112,14 +113,14 @@ TEST_F(ResponseMaskTest, AMaskCanKeepTheLength) {
   ResponseMask mask(*longer, Length::kKept);
   std::string out;
   mask.body(std::string(50, 'v'), out);
-  EXPECT_EQ(out, kA + std::string(50 - kA.size(), '*'));
+  EXPECT_EQ(out, kFirst + std::string(50 - kFirst.size(), '*'));
 }
 
 TEST_F(ResponseMaskTest, HeadersAreMaskedAndTheMaskIsOnRecord) {
   ResponseMask mask(*secrets_, Length::kKept);
   std::string value = "https://x.example/?token=" + percent_encoded(kValue);
   mask.header(value);
-  EXPECT_EQ(value, "https://x.example/?token=" + kA);
+  EXPECT_EQ(value, "https://x.example/?token=" + kFirst);
   EXPECT_TRUE(mask.masked());
   std::string other = "text/plain";
   mask.header(other);
@@ -152,7 +153,7 @@ TEST_F(ResponseMaskTest, OfTwoValuesTheLongerIsHiddenAsAWhole) {
     mask.body(text.substr(0, at), out);
     mask.body(text.substr(at), out);
     mask.finish_body(out);
-    EXPECT_EQ(out, placeholder("B", '1') + " " + kA + "-of-p");
+    EXPECT_EQ(out, placeholder("B", '1') + " " + kFirst + "-of-p");
   }
 }
 

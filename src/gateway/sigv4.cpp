@@ -17,15 +17,13 @@ namespace {
 
 constexpr size_t kMaxSignedHeaders = 128;
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 std::string lowered(std::string_view text) {
   std::string out(text);
   std::ranges::transform(out, out.begin(), lower);
   return out;
 }
 
-bool is_unreserved(char c) {
+bool is_unreserved_for_aws(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '.' || c == '_' || c == '~';
 }
@@ -33,7 +31,7 @@ bool is_unreserved(char c) {
 std::string encoded(std::string_view text, std::string_view kept = "") {
   std::string out;
   for (char c : text) {
-    if (is_unreserved(c) || kept.find(c) != kept.npos)
+    if (is_unreserved_for_aws(c) || kept.find(c) != kept.npos)
       out += c;
     else
       out += fmt::format("%{:02X}", static_cast<unsigned char>(c));

@@ -29,8 +29,8 @@ std::string payload_of(std::string_view token) {
 const std::string kHeader = part(R"({"alg":"RS256","typ":"JWT"})");
 const std::string kPayload = part(
     R"({"sub":"user-1234567","exp":1999999999,"https://x.test/auth":{"account":"acct-7654321"}})");
-const std::string kSignature(342, 'k');
-const std::string kToken = kHeader + "." + kPayload + "." + kSignature;
+const std::string kTokenSignature(342, 'k');
+const std::string kToken = kHeader + "." + kPayload + "." + kTokenSignature;
 
 TEST(TokenMask, ClaimsStayAndTheSignatureIsFalse) {
   Result<TokenMask> mask = mask_token(kToken, {}, "T");
@@ -58,7 +58,7 @@ TEST(TokenMask, NamedClaimsAreHiddenAndTheOthersShown) {
 
 TEST(TokenMask, PathLeadsIntoAnObject) {
   std::string token =
-      kHeader + "." + part(R"({"auth":{"account":"acct-7654321","n":5}})") + "." + kSignature;
+      kHeader + "." + part(R"({"auth":{"account":"acct-7654321","n":5}})") + "." + kTokenSignature;
   std::vector<std::string> claims{"auth.account", "auth.n"};
   Result<TokenMask> mask = mask_token(token, claims, "T");
   ASSERT_TRUE(mask.ok());

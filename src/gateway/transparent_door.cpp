@@ -68,7 +68,7 @@ Verdict judge(const Core& core, const Meant& meant) {
 }
 
 // A reset, but for ssh, which shows a person what a server says.
-Task<> refuse(Core& core, Stream& client, const Verdict& verdict, uint16_t port) {
+Task<> refuse_stream(Core& core, Stream& client, const Verdict& verdict, uint16_t port) {
   if (port != kSshPort || verdict.allowed) {
     client.socket().reset();
     co_return;
@@ -98,7 +98,7 @@ Task<std::unique_ptr<PlainStream>> reach(Core& core, Stream& client, const Meant
   }
   if (!verdict.allowed) core.deny(verdict, meant.where, "tcp");
   if (!verdict.allowed || dialed.end != DialEnd::kOk) {
-    co_await refuse(core, client, verdict, meant.where.port);
+    co_await refuse_stream(core, client, verdict, meant.where.port);
     co_return nullptr;
   }
   co_return std::move(dialed.stream);

@@ -13,8 +13,8 @@ using examples::placeholder;
 using examples::secret;
 using examples::table;
 
-const std::string kValue = "sk-0123456789abcdef0123456789";
-const std::string kMask = placeholder("A").substr(0, kValue.size());
+const std::string kMaskedValue = "sk-0123456789abcdef0123456789";
+const std::string kMask = placeholder("A").substr(0, kMaskedValue.size());
 
 enum Opcode : int { kGoesOn = 0, kText = 1, kClose = 8, kPing = 9 };
 
@@ -53,33 +53,33 @@ class WebSocketMaskTest : public testing::Test {
       EXPECT_EQ(masked(text, piece), expected) << "in pieces of " << piece;
   }
 
-  std::unique_ptr<Secrets> secrets_ = table({secret("A", kValue, {"api.example.com"})});
+  std::unique_ptr<Secrets> secrets_ = table({secret("A", kMaskedValue, {"api.example.com"})});
 };
 
 TEST_F(WebSocketMaskTest, ValueInOneFrameIsMasked) {
-  expect_masked(message("<" + kValue + ">") + message("x"),
+  expect_masked(message("<" + kMaskedValue + ">") + message("x"),
                 message("<" + kMask + ">") + message("x"));
 }
 
 TEST_F(WebSocketMaskTest, ValueAcrossFramesIsMaskedAndTheFramesStay) {
-  for (size_t size = 1; size < kValue.size() + 2; ++size)
-    expect_masked(message_in_frames("<" + kValue + "sk-0>", size),
+  for (size_t size = 1; size < kMaskedValue.size() + 2; ++size)
+    expect_masked(message_in_frames("<" + kMaskedValue + "sk-0>", size),
                   message_in_frames("<" + kMask + "sk-0>", size));
 }
 
 TEST_F(WebSocketMaskTest, ControlFramesBetweenThemAreNoBorder) {
-  std::string ping = frame(kPing, true, "sk-01"), close = frame(kClose, true, kValue);
+  std::string ping = frame(kPing, true, "sk-01"), close = frame(kClose, true, kMaskedValue);
   std::string masked_close = frame(kClose, true, kMask);
-  expect_masked(message_in_frames(kValue, 5, ping), message_in_frames(kMask, 5, ping));
-  expect_masked(message_in_frames(kValue, 5, ping + close),
+  expect_masked(message_in_frames(kMaskedValue, 5, ping), message_in_frames(kMask, 5, ping));
+  expect_masked(message_in_frames(kMaskedValue, 5, ping + close),
                 message_in_frames(kMask, 5, ping + masked_close));
-  expect_masked(message_in_frames(kValue, 5, frame(kGoesOn, false, "")),
+  expect_masked(message_in_frames(kMaskedValue, 5, frame(kGoesOn, false, "")),
                 message_in_frames(kMask, 5, frame(kGoesOn, false, "")));
 }
 
 // Whoever reads them may join them all the same.
 TEST_F(WebSocketMaskTest, FramesThatShouldBeContinuationsAreJoinedToo) {
-  std::string_view value = kValue, mask = kMask;
+  std::string_view value = kMaskedValue, mask = kMask;
   expect_masked(frame(kText, false, value.substr(0, 9)) + frame(kText, true, value.substr(9)),
                 frame(kText, false, mask.substr(0, 9)) + frame(kText, true, mask.substr(9)));
 }
@@ -123,17 +123,18 @@ TEST_F(WebSocketMaskTest, SilenceDecidesInWhatIsNoWebSocket) {
 }
 
 TEST_F(WebSocketMaskTest, WhatIsNoWebSocketIsMaskedAsAStream) {
-  expect_masked(kValue + " and " + kValue, kMask + " and " + kMask);
-  expect_masked(message("x") + kValue, message("x") + kMask);
-  std::string_view value = kValue;  // begins in a frame's payload
+  expect_masked(kMaskedValue + " and " + kMaskedValue, kMask + " and " + kMask);
+  expect_masked(message("x") + kMaskedValue, message("x") + kMask);
+  std::string_view value = kMaskedValue;  // begins in a frame's payload
   std::string masked_start = frame(kText, false, "sk-01");
   masked_start.replace(2, 5, kMask.substr(0, 5));
-  expect_masked(frame(kText, false, "sk-01") + kValue.substr(5), masked_start + kMask.substr(5));
+  expect_masked(frame(kText, false, "sk-01") + kMaskedValue.substr(5),
+                masked_start + kMask.substr(5));
   // Held bytes with a header among them are no stream of either kind.
   std::string two =
       frame(kText, false, value.substr(0, 3)) + frame(kGoesOn, false, value.substr(3, 2));
-  for (size_t piece : {size_t{1}, two.size() + kValue.size()})
-    EXPECT_EQ(masked(two + kValue.substr(5), piece), std::nullopt);
+  for (size_t piece : {size_t{1}, two.size() + kMaskedValue.size()})
+    EXPECT_EQ(masked(two + kMaskedValue.substr(5), piece), std::nullopt);
 }
 
 TEST_F(WebSocketMaskTest, StreamThatEndsAnywhereIsTold) {

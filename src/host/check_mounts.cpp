@@ -13,7 +13,7 @@ Check not_tried(const char* name) {
   return {name, CheckStatus::kInfo, "not tried: it needs a user, mount and pid namespace"};
 }
 
-std::string say(const Attempt& attempt) {
+std::string told(const Attempt& attempt) {
   return fmt::format("{}: {}", attempt.step, errno_text(attempt.errnum));
 }
 
@@ -27,7 +27,7 @@ Check mount_calls(const DeepFacts& facts) {
   constexpr const char* kName = "private mounts";
   for (const Attempt* attempt : {&facts.tmpfs, &facts.tree_copy, &facts.tree_attributes})
     if (attempt->failed())
-      return {kName, CheckStatus::kFail, say(*attempt),
+      return {kName, CheckStatus::kFail, told(*attempt),
               "the root of a cell is made of these calls, all by descriptor",
               fix_mount_calls(*attempt, facts)};
   if (!facts.tree_attributes.worked() || !facts.tmpfs.worked()) return not_tried(kName);
@@ -40,7 +40,7 @@ Check fresh_proc(const DeepFacts& facts) {
   constexpr const char* kName = "fresh proc";
   if (facts.proc.worked()) return {kName, CheckStatus::kOk, "can be mounted"};
   if (!facts.proc.failed()) return not_tried(kName);
-  std::string found = say(facts.proc);
+  std::string found = told(facts.proc);
   std::vector<std::string> fix = container_fix(facts.container);
   if (facts.proc.errnum == EPERM) {
     found += ": parts of /proc are covered here, so the kernel gives no whole one";
@@ -57,7 +57,7 @@ Check own_devpts(const DeepFacts& facts) {
   if (!facts.devpts.failed()) return not_tried(kName);
   return {kName,
           CheckStatus::kFail,
-          say(facts.devpts),
+          told(facts.devpts),
           "terminals of a cell are its own",
           {"# boot a kernel with CONFIG_UNIX98_PTYS=y"}};
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr long kFew = 256;
 
-std::vector<std::string> fix_for(const NamespaceFacts& one, const DeepFacts& facts) {
+std::vector<std::string> fix_namespace(const NamespaceFacts& one, const DeepFacts& facts) {
   if (one.made.errnum == ENOSPC)
     return {fmt::format("sudo sysctl -w user.max_{}_namespaces=65536", one.limit_name)};
   if (one.made.errnum == EINVAL)
@@ -26,7 +26,7 @@ Check check_one(const NamespaceFacts& one, const DeepFacts& facts) {
   std::string name = one.name + " namespace";
   if (one.made.failed())
     return {std::move(name), CheckStatus::kFail, errno_text(one.made.errnum),
-            "a cell has one of its own of each kind", fix_for(one, facts)};
+            "a cell has one of its own of each kind", fix_namespace(one, facts)};
   if (!one.made.worked())
     return {std::move(name), CheckStatus::kInfo, "not tried: it needs a user namespace"};
   if (one.name == "network" && facts.loopback.failed())

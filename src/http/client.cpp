@@ -17,7 +17,7 @@
 namespace caisson::http {
 namespace {
 
-constexpr size_t kReadAtOnce = 64 * 1024;
+constexpr size_t kAnswerAtOnce = 64 * 1024;
 constexpr uint64_t kLargestAnswer = uint64_t{1} << 30;
 
 Error odd_answer() {
@@ -84,7 +84,7 @@ Result<void> Client::send(const Order& order) {
   for (const Field& each : order.fields)
     fmt::format_to(std::back_inserter(head), "{}: {}\r\n", each.name, each.value);
   fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n", order.body.size());
-  if (order.body.size() < kReadAtOnce) return put(head += order.body);
+  if (order.body.size() < kAnswerAtOnce) return put(head += order.body);
   TRY(put(head));
   // A server that refuses answers before it has read everything: its answer is worth more than
   // the failed send.
@@ -95,10 +95,10 @@ Result<void> Client::send(const Order& order) {
 
 Result<size_t> Client::more() {
   size_t before = buffer_.size();
-  buffer_.resize(before + kReadAtOnce);
+  buffer_.resize(before + kAnswerAtOnce);
   ssize_t got;
   do {
-    got = ::recv(fd_.get(), buffer_.data() + before, kReadAtOnce, 0);
+    got = ::recv(fd_.get(), buffer_.data() + before, kAnswerAtOnce, 0);
   } while (got < 0 && errno == EINTR && (!on_signal || on_signal()));
   int why = errno;
   buffer_.resize(before + static_cast<size_t>(got > 0 ? got : 0));

@@ -10,8 +10,6 @@
 namespace caisson::http {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
-
 int digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   char small = lower(c);

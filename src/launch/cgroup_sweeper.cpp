@@ -22,7 +22,7 @@ namespace caisson {
 namespace {
 
 constexpr size_t kMaxDirectories = 4, kStackBytes = 16384;
-constexpr unsigned kRemoveMilliseconds = 30000;  // what dies may have much to take apart
+constexpr unsigned kSweepMilliseconds = 30000;  // what dies may have much to take apart
 
 // Plain bytes: the sweeper reads them when the supervisor may be dead.
 struct Orders {
@@ -91,7 +91,7 @@ void sweep(const Orders& orders, const char* directory) {
   if (self >= 0) {
     kill_cgroup_members(static_cast<int>(self));
     sys_call(SYS_close, self);
-    remove_cgroup_folder(static_cast<int>(parent), orders.name, kRemoveMilliseconds);
+    remove_cgroup_folder(static_cast<int>(parent), orders.name, kSweepMilliseconds);
   }
   if (orders.v2) leave_supervisor_leaf(static_cast<int>(parent), orders.leaf);
   sys_call(SYS_close, parent);

@@ -78,7 +78,7 @@ TEST_F(Sweeper, ADroppedSweeperIsReaped) {
     ASSERT_TRUE(sweeper.ok()) << sweeper.error().what;
     pid = sweeper->pid();
     EXPECT_EQ(::kill(pid, 0), 0);
-    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // no child that an ordinary wait(2) would see
+    EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), -1);  // an ordinary wait(2) does not see it
     CgroupSweeper moved = std::move(*sweeper);
     EXPECT_EQ(moved.pid(), pid);
     moved.dismiss();

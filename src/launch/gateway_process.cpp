@@ -109,7 +109,8 @@ void wipe_words(const GatewayStart& start) {
     ::explicit_bzero(start.wipe_start, start.wipe_size);
 }
 
-bool confine(const GatewayStart& start, std::vector<int> keep, uint32_t id, pid_t supervisor) {
+bool confine_gateway(const GatewayStart& start, std::vector<int> keep, uint32_t id,
+                     pid_t supervisor) {
   rlimit none{};
   ::setrlimit(RLIMIT_CORE, &none);
   raise_file_limit();
@@ -152,7 +153,7 @@ Result<GatewayProcess> GatewayProcess::start(GatewayStart start) {
     keep.push_back(control.theirs.get());
     keep.push_back(cell.ours.get());
     wipe_words(start);
-    if (!confine(start, std::move(keep), id, supervisor)) ::_exit(kCouldNotConfine);
+    if (!confine_gateway(start, std::move(keep), id, supervisor)) ::_exit(kCouldNotConfine);
     ::_exit(start.run(control.theirs.release(), cell.ours.release()));
   }
   if (pid < 0) return Error::from_errno("start the gateway", static_cast<int>(-pid));

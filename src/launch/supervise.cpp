@@ -29,7 +29,7 @@ constexpr uint64_t kEndPatienceNs = 100000000;
 constexpr const char* kMoreMemory = "--memory raises it";
 constexpr uint64_t kDrainPatienceNs = 1000000000;
 // A program that has said nothing for so long will be here for a while.
-constexpr long kSettlingNs = 20000000;
+constexpr long kSettledNs = 20000000;
 constexpr int kPatience =
     3;  // so many SIGINTs, SIGTERMs or SIGQUITs, then the end is not asked for
 
@@ -101,7 +101,7 @@ class Supervisor {
       left = {static_cast<time_t>(ns / 1000000000u), static_cast<long>(ns % 1000000000u)};
       timeout = &left;
     }
-    timespec settling{0, kSettlingNs};
+    timespec settling{0, kSettledNs};
     bool settle = !settled_ && (!timeout || timeout->tv_sec > 0);
     int ready = ::ppoll(polls_.data(), polls_.size(), settle ? &settling : timeout, nullptr);
     if (ready < 0)

@@ -12,7 +12,7 @@
 
 namespace caisson {
 
-constexpr size_t kInputChunk = 4096;
+constexpr size_t kTypedChunk = 4096;
 constexpr char kEndOfInput = 4;  // ^D, as a person would type it
 
 winsize window_of_caller(int input, int output) {
@@ -111,7 +111,7 @@ bool TerminalRelay::read_master() {
 }
 
 void TerminalRelay::read_caller() {
-  char buffer[kInputChunk];
+  char buffer[kTypedChunk];
   ssize_t got = input_.read(buffer, sizeof buffer);
   if (got > 0) {
     to_cell_.assign(buffer, static_cast<size_t>(got));

@@ -16,7 +16,7 @@ const json::value* at(const json::object& object, std::string_view key) {
   return object.if_contains(key);
 }
 
-std::string text_at(const json::object& object, std::string_view key) {
+std::string shown_text_at(const json::object& object, std::string_view key) {
   const json::value* value = at(object, key);
   return value && value->is_string() ? clean_utf8(value->get_string()) : std::string();
 }
@@ -53,20 +53,20 @@ void add_bundle(Shown& shown, const json::value& value) {
   const json::object* bundle = value.if_object();
   if (!bundle) return;
   for (std::string_view mime : {"image/png", "image/jpeg"}) {
-    std::string data = text_at(*bundle, mime);
+    std::string data = shown_text_at(*bundle, mime);
     // What isn't base64 would make the whole result unreadable to the client.
     if (shown.images.size() >= kMaxImages || !is_base64(data)) continue;
     shown.images.push_back({std::string(mime), std::move(data)});
     return;
   }
-  add_line(shown.text, text_at(*bundle, "text/plain"));
+  add_line(shown.text, shown_text_at(*bundle, "text/plain"));
 }
 
 void add_stderr(Shown& shown, const session::CallAnswer& answer) {
   std::string text = clean_utf8(answer.errors);
   if (const json::object* error = object_at(answer.result, "error")) {
-    std::string trace = text_at(*error, "traceback");
-    if (trace.empty()) trace = text_at(*error, "message");
+    std::string trace = shown_text_at(*error, "traceback");
+    if (trace.empty()) trace = shown_text_at(*error, "message");
     add_line(text, trace);
   }
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -131,12 +131,12 @@ Shown show_vars(const session::CallAnswer& answer) {
     for (const json::value& entry : all->get_array()) {
       const json::object* one = entry.if_object();
       if (!one || ++count > kMaxVars) continue;
-      std::string summary = text_at(*one, "summary");
+      std::string summary = shown_text_at(*one, "summary");
       for (char& c : summary)
         if (c == '\n' || c == '\r') c = ' ';
       add_line(shown.text,
-               fmt::format("  {}: {} = {}", text_at(*one, "name"), text_at(*one, "type"),
-                           cut_middle(summary, kMaxSummary, "...")));
+               fmt::format("  {}: {} = {}", shown_text_at(*one, "name"),
+                           shown_text_at(*one, "type"), cut_middle(summary, kMaxSummary, "...")));
     }
   uint64_t more = number_at(answer.result, "left_out") + (count > kMaxVars ? count - kMaxVars : 0);
   if (more > 0) add_line(shown.text, fmt::format("  ... and {} more", more));
@@ -146,14 +146,14 @@ Shown show_vars(const session::CallAnswer& answer) {
 
 Shown show_value(const session::CallAnswer& answer) {
   Shown shown;
-  if (answer.status == "missing" || text_at(answer.result, "status") == "missing") {
+  if (answer.status == "missing" || shown_text_at(answer.result, "status") == "missing") {
     shown.is_error = true;
     shown.text = "Error: not found";
     return shown;
   }
   if (!answer.ok()) return show_failure(answer);
   const json::value* value = at(answer.result, "value");
-  shown.text = value ? pretty_json(*value) : text_at(answer.result, "text");
+  shown.text = value ? pretty_json(*value) : shown_text_at(answer.result, "text");
   const json::value* cut = at(answer.result, "cut");
   if (cut && cut->is_bool() && cut->get_bool())
     add_line(shown.text,
@@ -169,7 +169,7 @@ Shown show_load(const session::CallAnswer& answer, std::string_view path,
     Shown shown = show_failure(answer);
     // A file that can't become a value is told in one line; a traceback says nothing about it.
     if (const json::object* error = object_at(answer.result, "error"))
-      shown.text = "Error: " + text_at(*error, "message");
+      shown.text = "Error: " + shown_text_at(*error, "message");
     return shown;
   }
   const json::object& facts = answer.result;
@@ -192,7 +192,7 @@ Shown show_load(const session::CallAnswer& answer, std::string_view path,
   std::string_view base = path.substr(path.rfind('/') + 1);
   Shown shown;
   shown.text = fmt::format("Loaded {} into `{}` ({})", clean_utf8(base), variable, size);
-  if (std::string note = text_at(facts, "note"); !note.empty())
+  if (std::string note = shown_text_at(facts, "note"); !note.empty())
     add_line(shown.text, "[note] " + note);
   add_notes(shown, answer);
   return shown;

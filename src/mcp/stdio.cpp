@@ -22,8 +22,8 @@ using Signals = boost::asio::basic_signal_set<Loop::executor_type>;
 using boost::asio::redirect_error;
 
 constexpr size_t kReadSize = 256 << 10;
-constexpr size_t kCongested = 1 << 20;    // bytes that wait for a client that doesn't read
-constexpr size_t kStopReading = 4 << 20;  // then its own messages wait, too
+constexpr size_t kCongestedPipe = 1 << 20;  // bytes that wait for a client that doesn't read
+constexpr size_t kStopReading = 4 << 20;    // then its own messages wait, too
 constexpr auto kFlushTime = std::chrono::milliseconds(50);
 
 // One end of a pipe that may be shared with others (a terminal): its blocking mode is put back.
@@ -53,7 +53,7 @@ class Pipe : public Outlet, public std::enable_shared_from_this<Pipe> {
 
   void notify(std::string message) override { send(std::move(message)); }
   void respond(std::string message, std::optional<Code>) override { send(std::move(message)); }
-  bool congested() const override { return waiting_ > kCongested; }
+  bool congested() const override { return waiting_ > kCongestedPipe; }
 
   Task<> read_all(Server& server, std::shared_ptr<Client> client);
   Task<> flush();

@@ -9,10 +9,10 @@
 namespace caisson {
 namespace {
 
-struct World : FakeHost {
+struct NetworkWorld : FakeHost {
   Settings settings;
 
-  World& flags(std::vector<std::string> args) {
+  NetworkWorld& flags(std::vector<std::string> args) {
     FlagCursor cursor{args};
     Result<void> done = apply_flags(settings, cursor, nullptr, nullptr, {});
     EXPECT_TRUE(done.ok()) << done.error().what;
@@ -26,7 +26,7 @@ struct World : FakeHost {
   }
 };
 
-std::string error_of(std::vector<std::string> args) {
+std::string network_error(std::vector<std::string> args) {
   Settings settings;
   FlagCursor cursor{args};
   Result<void> done = apply_flags(settings, cursor, nullptr, nullptr, {});
@@ -40,52 +40,55 @@ std::string value_of(const Policy& policy, std::string_view name) {
 }
 
 TEST(Network, NothingSaidMeansNothingReachedAndNoGateway) {
-  Policy policy = World().resolved();
+  Policy policy = NetworkWorld().resolved();
   EXPECT_FALSE(policy.network.needs_gateway());
   EXPECT_EQ(value_of(policy, "HTTPS_PROXY"), "(unset)");
 }
 
 TEST(Network, AnEmptyListMeansTheSameAsNone) {
-  World world;
+  NetworkWorld world;
   ASSERT_TRUE(apply_policy_json(world.settings, R"({"network":{"allow":[]}})", "p.json").ok());
   EXPECT_FALSE(world.resolved().network.needs_gateway());
-  EXPECT_EQ(digest(world.resolved()), digest(World().resolved()));
+  EXPECT_EQ(digest(world.resolved()), digest(NetworkWorld().resolved()));
 }
 
 TEST(Network, AnAllowedHostGetsAGatewayAndTheProxyVariables) {
-  Policy policy = World().flags({"--allow-domain", "api.github.com"}).resolved();
+  Policy policy = NetworkWorld().flags({"--allow-domain", "api.github.com"}).resolved();
   EXPECT_TRUE(policy.network.needs_gateway());
   EXPECT_FALSE(policy.network.ends_tls());
   EXPECT_EQ(value_of(policy, "https_proxy"), "http://127.0.0.1:3128");
 }
 
 TEST(Network, TheOrderOfRulesIsNotPartOfThePolicy) {
-  Policy one = World().flags({"--allow-domain", "a.org", "--allow-domain", "b.org"}).resolved();
-  Policy two = World().flags({"--allow-domain", "b.org", "--allow-domain", "a.org"}).resolved();
+  Policy one =
+      NetworkWorld().flags({"--allow-domain", "a.org", "--allow-domain", "b.org"}).resolved();
+  Policy two =
+      NetworkWorld().flags({"--allow-domain", "b.org", "--allow-domain", "a.org"}).resolved();
   EXPECT_EQ(digest(one), digest(two));
-  EXPECT_NE(digest(one), digest(World().flags({"--allow-domain", "a.org"}).resolved()));
+  EXPECT_NE(digest(one), digest(NetworkWorld().flags({"--allow-domain", "a.org"}).resolved()));
 }
 
 TEST(Network, ASecretAllowsItsHostOnTheSecurePortAndEndsTls) {
-  Policy policy = World().flags({"--secret", "KEY=env:API_KEY@api.anthropic.com"}).resolved();
+  Policy policy =
+      NetworkWorld().flags({"--secret", "KEY=env:API_KEY@api.anthropic.com"}).resolved();
   EXPECT_EQ(policy.network.rules.allow, std::vector<std::string>{"api.anthropic.com:443"});
   EXPECT_TRUE(policy.network.ends_tls());
 }
 
 TEST(Network, TwoSecretsOfOneNameAreRefused) {
-  World world;
+  NetworkWorld world;
   world.flags({"--secret", "KEY=env:A@a.org", "--secret", "KEY=env:B@b.org"});
   EXPECT_NE(world.try_resolve().error().what.find("KEY"), std::string::npos);
 }
 
 TEST(Network, TheHostsNetworkAndRulesForItExcludeEachOther) {
-  World world;
+  NetworkWorld world;
   world.flags({"--allow-domain", "a.org", "--allow-network"});
   EXPECT_FALSE(world.try_resolve().ok());
 }
 
 TEST(Network, TheLandlockTierHasNoNetworkToGiveRulesTo) {
-  World world;
+  NetworkWorld world;
   world.flags({"--allow-domain", "a.org", "--tier", "landlock"});
   EXPECT_FALSE(world.try_resolve().ok());
 }
@@ -100,30 +103,30 @@ TEST(Network, WhatIsNoRuleIsAnErrorThatNamesTheOption) {
                                         {"--publish", "8000:x"},
                                         {"--secret", "KEY=value@a.org"},
                                         {"--allow-request", "https://a.org/"}})
-    EXPECT_EQ(error_of(args).rfind(args[0], 0), 0u) << error_of(args);
+    EXPECT_EQ(network_error(args).rfind(args[0], 0), 0u) << network_error(args);
 }
 
 TEST(Network, AnAllowedPortOfTheLoopbackIsListenedOnInside) {
-  Policy policy = World().flags({"--allow-domain", "127.0.0.1:9999"}).resolved();
+  Policy policy = NetworkWorld().flags({"--allow-domain", "127.0.0.1:9999"}).resolved();
   EXPECT_EQ(policy.network.loopback, std::vector<uint16_t>{9999});
   EXPECT_TRUE(policy.network.forward.empty());
-  World file;
+  NetworkWorld file;
   ASSERT_TRUE(
       apply_policy_json(file.settings, R"({"network":{"allow":["[::1]:80"]}})", "p.json").ok());
   EXPECT_EQ(file.resolved().network.loopback, std::vector<uint16_t>{80});
   // --forward says more: no rule is asked there.
-  policy = World().flags({"--allow-domain", "localhost:80", "--forward", "80"}).resolved();
+  policy = NetworkWorld().flags({"--allow-domain", "localhost:80", "--forward", "80"}).resolved();
   EXPECT_TRUE(policy.network.loopback.empty());
   EXPECT_EQ(policy.network.forward, std::vector<uint16_t>{80});
 }
 
 TEST(Network, TheLoopbackAsAWholeAndTheGatewaysOwnPortsAreErrors) {
   for (const char* whole : {"localhost", "127.0.0.1", "[::1]"})
-    EXPECT_NE(error_of({"--allow-domain", whole}).find("without a port"), std::string::npos);
-  EXPECT_EQ(error_of({"--deny-domain", "localhost"}), "no error");
-  EXPECT_FALSE(World().flags({"--forward", "3128"}).try_resolve().ok());
-  EXPECT_FALSE(World().flags({"--allow-domain", "localhost:53"}).try_resolve().ok());
-  World many;
+    EXPECT_NE(network_error({"--allow-domain", whole}).find("without a port"), std::string::npos);
+  EXPECT_EQ(network_error({"--deny-domain", "localhost"}), "no error");
+  EXPECT_FALSE(NetworkWorld().flags({"--forward", "3128"}).try_resolve().ok());
+  EXPECT_FALSE(NetworkWorld().flags({"--allow-domain", "localhost:53"}).try_resolve().ok());
+  NetworkWorld many;
   for (int port = 1000; port < 1200; ++port)
     many.flags({"--allow-domain", "localhost:" + std::to_string(port)});
   EXPECT_FALSE(many.try_resolve().ok());
@@ -135,12 +138,12 @@ TEST(Network, APublishedPortIsItsOwnHostPortUnlessSaid) {
 }
 
 TEST(Network, ASocketIsMountedAtItsOwnPathAndAnythingElseIsRefused) {
-  World world;
+  NetworkWorld world;
   world.files.socket("/run/docker.sock").file("/run/plain");
   Policy policy = world.flags({"--allow-socket", "/run/docker.sock"}).resolved();
   EXPECT_EQ(policy.mounts.back().target, "/run/docker.sock");
-  EXPECT_FALSE(World().flags({"--allow-socket", "/run/docker.sock"}).try_resolve().ok());
-  World other;
+  EXPECT_FALSE(NetworkWorld().flags({"--allow-socket", "/run/docker.sock"}).try_resolve().ok());
+  NetworkWorld other;
   other.files.file("/run/plain");
   EXPECT_FALSE(other.flags({"--allow-socket", "/run/plain"}).try_resolve().ok());
 }

@@ -23,7 +23,7 @@ bool is_record(const std::string& path, const std::string& record) {
   return path == record || parent_of(path) == record;
 }
 
-Result<void> check_source(const Mount& mount, const LinkWalk& way) {
+Result<void> check_record_source(const Mount& mount, const LinkWalk& way) {
   if (is_record(mount.source, way.end()))
     return Error::plain(fmt::format("{}: {} is where caisson keeps its record of what ran, which "
                                     "no cell sees",
@@ -87,7 +87,7 @@ Result<void> cover_record(const Scene& scene, Policy& policy) {
   LinkWalk way = way_to_record(scene);
   if (!way.complete) return {};  // nor can the record be opened then, and nothing runs
   for (const Mount& mount : policy.mounts) {
-    TRY(check_source(mount, way));
+    TRY(check_record_source(mount, way));
     std::optional<std::string> rest = below(mount, way.end(), scene.files);
     if (!rest) continue;
     std::string path = mount.target + *rest;

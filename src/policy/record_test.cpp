@@ -11,13 +11,13 @@ namespace {
 
 constexpr const char* kRecord = "/home/ada/.local/state/caisson";
 
-struct World : FakeHost {
+struct RecordWorld : FakeHost {
   Settings settings;
-  World() {
+  RecordWorld() {
     files.file(std::string(kRecord) + "/audit.jsonl").folder(std::string(kRecord) + "/mcp/w/one");
     settings.record_folder = kRecord;
   }
-  World& flags(std::vector<std::string> args) {
+  RecordWorld& flags(std::vector<std::string> args) {
     FlagCursor cursor{args};
     EXPECT_TRUE(apply_flags(settings, cursor, nullptr, nullptr, {}).ok());
     return *this;
@@ -34,52 +34,53 @@ struct World : FakeHost {
 };
 
 TEST(RecordOfAMount, IsCoveredWhereverItShows) {
-  EXPECT_EQ(World().covered(), "") << "the current folder does not hold it";
-  EXPECT_EQ(World().flags({"--workspace", "/home/ada"}).covered(),
+  EXPECT_EQ(RecordWorld().covered(), "") << "the current folder does not hold it";
+  EXPECT_EQ(RecordWorld().flags({"--workspace", "/home/ada"}).covered(),
             "/workspace/.local/state/caisson ");
-  EXPECT_EQ(World().flags({"--mount", "/home/ada/.local/state:/s"}).covered(), "/s/caisson ");
-  EXPECT_EQ(World().flags({"--allow-write", "/home/ada/.local"}).covered(),
+  EXPECT_EQ(RecordWorld().flags({"--mount", "/home/ada/.local/state:/s"}).covered(), "/s/caisson ");
+  EXPECT_EQ(RecordWorld().flags({"--allow-write", "/home/ada/.local"}).covered(),
             "/home/ada/.local/state/caisson ");
-  EXPECT_EQ(World().flags({"--mount", "/home:/h", "--mount", "/home/ada/.local:/l"}).covered(),
-            "/h/ada/.local/state/caisson /l/state/caisson ");
-  World here;
+  EXPECT_EQ(
+      RecordWorld().flags({"--mount", "/home:/h", "--mount", "/home/ada/.local:/l"}).covered(),
+      "/h/ada/.local/state/caisson /l/state/caisson ");
+  RecordWorld here;
   here.caller.cwd = "/home/ada/.local/state";
   EXPECT_EQ(here.covered(), "/home/ada/.local/state/caisson ") << "the current folder does";
 }
 
 TEST(RecordOfAMount, IsCoveredBeforeItIsThereAndBehindALink) {
-  World world;
+  RecordWorld world;
   world.settings.record_folder = "/home/ada/new/state/caisson";
   EXPECT_EQ(world.flags({"--workspace", "/home/ada"}).covered(), "/workspace/new/state/caisson ");
-  World linked;
+  RecordWorld linked;
   linked.files.folder("/data/state/caisson").link("/srv/state", "/data/state");
   linked.settings.record_folder = "/srv/state/caisson";
   EXPECT_EQ(linked.flags({"--workspace", "/data"}).covered(), "/workspace/state/caisson ");
 }
 
 TEST(RecordOfAMount, IsLeftAloneWhereAnotherMountHidesIt) {
-  World world;
+  RecordWorld world;
   EXPECT_EQ(world.flags({"--mount", "/home/ada/.local:/l", "--mount", "/tmp:/l/state"}).covered(),
             "");
-  World inside;
+  RecordWorld inside;
   inside.flags({"--mount", "/home/ada/.local:/l", "--mount", "/tmp:/l/state/caisson/mcp"});
   EXPECT_NE(inside.covered().find("lies in caisson's record"), std::string::npos);
 }
 
 TEST(RecordOfAMount, IsNeverTheMountItself) {
   for (std::string source : {"", "/audit.jsonl", "/mcp"}) {
-    World world;
+    RecordWorld world;
     world.flags({"--mount", kRecord + source + ":/x"});
     EXPECT_NE(world.covered().find("keeps its record"), std::string::npos) << source;
     ASSERT_FALSE(world.resolved().ok());
     EXPECT_FALSE(world.resolved().error().hint.empty());
   }
-  EXPECT_EQ(World().flags({"--workspace", std::string(kRecord) + "/mcp/w/one"}).covered(), "")
+  EXPECT_EQ(RecordWorld().flags({"--workspace", std::string(kRecord) + "/mcp/w/one"}).covered(), "")
       << "the workspace of a session";
 }
 
 TEST(RecordOfAMount, IsLeftOutAsTheCurrentFolder) {
-  World world;
+  RecordWorld world;
   world.caller.cwd = kRecord;
   Result<Policy> policy = world.resolved();
   ASSERT_TRUE(policy.ok()) << policy.error().what;
@@ -90,7 +91,7 @@ TEST(RecordOfAMount, IsLeftOutAsTheCurrentFolder) {
 
 // A cell that turns it has the next record begin anew, where it can write.
 TEST(RecordOfAMount, IsNotReachedOverALinkThatACellCanTurn) {
-  World world;
+  RecordWorld world;
   world.files.folder("/data/state/caisson").link("/home/ada/project/state", "/data/state");
   world.settings.record_folder = "/home/ada/project/state/caisson";
   EXPECT_EQ(world.covered(), "") << "the current folder is read-only";
@@ -99,15 +100,15 @@ TEST(RecordOfAMount, IsNotReachedOverALinkThatACellCanTurn) {
 }
 
 TEST(RecordOfAMount, IsPartOfTheDigest) {
-  World with, without;
+  RecordWorld with, without;
   without.settings.record_folder.clear();
-  for (World* one : {&with, &without}) one->flags({"--workspace", "/home/ada/.local"});
+  for (RecordWorld* one : {&with, &without}) one->flags({"--workspace", "/home/ada/.local"});
   EXPECT_NE(digest(*with.resolved()), digest(*without.resolved()));
-  EXPECT_EQ(digest(*World().resolved()).size(), 64u);
+  EXPECT_EQ(digest(*RecordWorld().resolved()).size(), 64u);
 }
 
 TEST(RecordOfAMount, IsHiddenInTheHostView) {
-  World world;
+  RecordWorld world;
   world.settings.file_rules.host_view = true;
   Result<Policy> policy = world.resolved();
   ASSERT_TRUE(policy.ok());

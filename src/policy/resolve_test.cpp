@@ -10,21 +10,21 @@
 namespace caisson {
 namespace {
 
-struct World : FakeHost {
+struct ResolveWorld : FakeHost {
   Settings settings;
   std::string file;
 
-  World& flags(std::vector<std::string> args) {
+  ResolveWorld& flags(std::vector<std::string> args) {
     FlagCursor cursor{args};
     Result<void> done = apply_flags(settings, cursor, nullptr, nullptr, {});
     EXPECT_TRUE(done.ok()) << done.error().what;
     return *this;
   }
-  World& variables(const std::map<std::string, std::string>& environment) {
+  ResolveWorld& variables(const std::map<std::string, std::string>& environment) {
     EXPECT_TRUE(apply_environment(settings, environment).ok());
     return *this;
   }
-  World& policy_file(std::string_view text) {
+  ResolveWorld& policy_file(std::string_view text) {
     EXPECT_TRUE(apply_policy_json(settings, text, "p.json").ok());
     return *this;
   }
@@ -63,7 +63,7 @@ std::string variable(const Policy& policy, const std::string& name) {
 }
 
 TEST(Resolve, NothingSaidGivesTheDefaultsOfTheTable) {
-  Policy policy = World().resolved();
+  Policy policy = ResolveWorld().resolved();
   EXPECT_EQ(policy.tier, Tier::kProcess);
   EXPECT_EQ(policy.limits.wall, std::chrono::minutes(10));
   EXPECT_EQ(policy.limits.memory_bytes, 2ull << 30);
@@ -82,7 +82,7 @@ TEST(Resolve, NothingSaidGivesTheDefaultsOfTheTable) {
 }
 
 TEST(Resolve, EveryFieldKnowsWhereItCameFrom) {
-  World world;
+  ResolveWorld world;
   world.policy_file("{\"limits\":{\n\"pids\":9}}").variables({{"SANDBOX_TIMEOUT", "none"}});
   Policy policy = world.flags({"--memory", "1G", "--best-effort", "cpu", "--tty"}).resolved();
   EXPECT_EQ(policy.limits.wall, std::nullopt);
@@ -99,7 +99,7 @@ TEST(Resolve, EveryFieldKnowsWhereItCameFrom) {
 }
 
 TEST(CurrentFolder, IsReadOnlyAtItsOwnPathAndTheWorkingDirectory) {
-  World world;
+  ResolveWorld world;
   Policy policy = world.resolved();
   EXPECT_EQ(shown(policy), (Shown{"/home/ada/project:/home/ada/project:ro"}));
   EXPECT_EQ(policy.mounts[0].origin, "the current folder");
@@ -112,7 +112,7 @@ TEST(CurrentFolder, IsLeftOutWhereItWouldShowTooMuch) {
   for (const char* cwd :
        {"/", "/home", "/home/ada", "/home/bob", "/root", "/tmp", "/proc/1", "/sys", "/dev/shm/x",
         "/etc", "/etc/ssl", "/home/ada/.ssh", "/home/ada/.config/gh", "/run/user/1000", "/var"}) {
-    World world;
+    ResolveWorld world;
     world.files.folder(cwd);
     world.caller.cwd = cwd;
     Policy policy = world.resolved();
@@ -124,7 +124,7 @@ TEST(CurrentFolder, IsLeftOutWhereItWouldShowTooMuch) {
 }
 
 TEST(CurrentFolder, IsLeftOutWhenTheHomeFolderIsReachedThroughALink) {
-  World world;
+  ResolveWorld world;
   world.files.folder("/data/people/eve/x").link("/home/eve", "/data/people/eve");
   world.caller.home = "/home/eve";
   for (const char* cwd : {"/data/people/eve", "/data/people", "/data"}) {
@@ -136,7 +136,7 @@ TEST(CurrentFolder, IsLeftOutWhenTheHomeFolderIsReachedThroughALink) {
 }
 
 TEST(CurrentFolder, ThatIsGoneIsNoted) {
-  World world;
+  ResolveWorld world;
   world.caller.cwd = "";
   Policy policy = world.resolved();
   EXPECT_EQ(policy.workdir, "/tmp");
@@ -144,7 +144,7 @@ TEST(CurrentFolder, ThatIsGoneIsNoted) {
 }
 
 TEST(CurrentFolder, OfTheSystemIsVisibleWithoutAMount) {
-  World world;
+  ResolveWorld world;
   world.caller.cwd = "/usr/local/bin";
   Policy policy = world.resolved();
   EXPECT_TRUE(policy.mounts.empty());
@@ -152,10 +152,10 @@ TEST(CurrentFolder, OfTheSystemIsVisibleWithoutAMount) {
 }
 
 TEST(CurrentFolder, IsNotMountedTwice) {
-  World same;
+  ResolveWorld same;
   same.flags({"--mount", "/home/ada/project:/home/ada/project:rw"});
   EXPECT_EQ(shown(same.resolved()), (Shown{"/home/ada/project:/home/ada/project:rw"}));
-  World parent;  // a read-only mount inside of it would take the grant back
+  ResolveWorld parent;  // a read-only mount inside of it would take the grant back
   parent.files.folder("/srv/work/sub");
   parent.caller.cwd = "/srv/work/sub";
   parent.flags({"--allow-write", "/srv/work"});
@@ -164,7 +164,7 @@ TEST(CurrentFolder, IsNotMountedTwice) {
 }
 
 TEST(CurrentFolder, IsWritableWhenTheVariableSaysSo) {
-  World world;
+  ResolveWorld world;
   world.variables({{"SANDBOX_ALLOW_FS_WRITE", "true"}});
   EXPECT_EQ(shown(world.resolved()), (Shown{"/home/ada/project:/home/ada/project:rw"}));
   world.flags({"--read-only"});
@@ -172,7 +172,7 @@ TEST(CurrentFolder, IsWritableWhenTheVariableSaysSo) {
 }
 
 TEST(Mounts, AreResolvedAgainstTheCallerAndSortedByTarget) {
-  World world;
+  ResolveWorld world;
   world.files.folder("/home/ada/data").folder("/srv/real/sub").link("/srv/link", "real");
   world.caller.cwd = "/tmp";
   Policy policy = world
@@ -186,15 +186,15 @@ TEST(Mounts, AreResolvedAgainstTheCallerAndSortedByTarget) {
 }
 
 TEST(Mounts, AMissingSourceIsNamedWithItsOrigin) {
-  World world;
+  ResolveWorld world;
   world.policy_file("{\"filesystem\":{\n\"mounts\":[\"/nowhere:/x\"]}}");
   EXPECT_EQ(world.error(), "p.json:2: /nowhere does not exist or can't be reached");
-  EXPECT_NE(World().flags({"--mount", "nope:/x"}).error().find("/home/ada/project/nope"),
+  EXPECT_NE(ResolveWorld().flags({"--mount", "nope:/x"}).error().find("/home/ada/project/nope"),
             std::string::npos);
 }
 
 TEST(Mounts, AWholeHomeFolderIsToldAloud) {
-  Policy policy = World().flags({"--mount", "~:/home/ada"}).resolved();
+  Policy policy = ResolveWorld().flags({"--mount", "~:/home/ada"}).resolved();
   ASSERT_EQ(policy.notes.size(), 1u);
   EXPECT_EQ(policy.notes[0], "--mount: all of /home/ada is visible, keys and tokens among it");
 }
@@ -202,15 +202,15 @@ TEST(Mounts, AWholeHomeFolderIsToldAloud) {
 TEST(Mounts, RefuseTargetsThatAreTheCellsOwn) {
   for (const char* target : {"/", "/..", "/proc", "/proc/1", "/dev", "/dev/null", "/sys/fs", "/usr",
                              "/bin", "/lib64", "/etc", "/opt", "/x/../proc"})
-    EXPECT_NE(World().flags({"--mount", std::string("/tmp:") + target}).error(), "no error")
+    EXPECT_NE(ResolveWorld().flags({"--mount", std::string("/tmp:") + target}).error(), "no error")
         << target;
   for (const char* target : {"/etc/app", "/data", "/tmp/in", "/procx", "/devel", "/home/ada"})
-    EXPECT_EQ(World().flags({"--mount", std::string("/root:") + target}).error(), "no error")
+    EXPECT_EQ(ResolveWorld().flags({"--mount", std::string("/root:") + target}).error(), "no error")
         << target;
 }
 
 TEST(Mounts, RefuseSourcesThatAreNoFiles) {
-  World world;
+  ResolveWorld world;
   world.files.socket("/run/docker.sock").folder("/proc/1").folder("/dev/shm/x").folder("/sys");
   world.files.link("/srv/sneaky", "/proc/1");
   for (const char* source :
@@ -223,25 +223,26 @@ TEST(Mounts, RefuseSourcesThatAreNoFiles) {
 }
 
 TEST(Mounts, BelowASystemFolderTheTargetHasToBeThere) {
-  World world;
+  ResolveWorld world;
   world.files.file("/home/ada/project/sh");
-  EXPECT_NE(World().flags({"--mount", "/tmp:/usr/share/new"}).error().find("takes no new names"),
-            std::string::npos);
+  EXPECT_NE(
+      ResolveWorld().flags({"--mount", "/tmp:/usr/share/new"}).error().find("takes no new names"),
+      std::string::npos);
   world.flags({"--mount", "sh:/bin/sh"});
   EXPECT_EQ(shown(world.resolved())[1], "/home/ada/project/sh:/usr/bin/sh:ro");
 }
 
 TEST(Mounts, TwoOnOneTargetAreRefusedAndBothAreNamed) {
-  World world;
+  ResolveWorld world;
   world.policy_file(R"({"filesystem":{"mounts":["/tmp:/x"]}})").flags({"--mount", "/root:/x"});
   EXPECT_EQ(world.error(), "two mounts on /x: /tmp (p.json:1) and /root (--mount)");
-  World same;
+  ResolveWorld same;
   same.policy_file(R"({"filesystem":{"mounts":["/tmp:/x"]}})").flags({"--mount", "/tmp:/x"});
   EXPECT_EQ(same.error(), "no error") << "said twice is said once";
 }
 
 TEST(Mounts, OneInAnotherNeedsAPlaceThatIsThere) {
-  World world;
+  ResolveWorld world;
   world.files.folder("/srv/a/in").file("/srv/a/file").link("/srv/a/link", "in").folder("/srv/b");
   auto error_on = [&](const char* target) {
     world.settings.mounts.clear();
@@ -252,43 +253,46 @@ TEST(Mounts, OneInAnotherNeedsAPlaceThatIsThere) {
   EXPECT_NE(error_on("/a/new").find("does not exist"), std::string::npos);
   EXPECT_NE(error_on("/a/file").find("another kind"), std::string::npos);
   EXPECT_NE(error_on("/a/link").find("a link leads elsewhere"), std::string::npos);
-  EXPECT_NE(World().flags({"--mount", "/tmp:/home/ada/project/new"}).error().find("does not exist"),
+  EXPECT_NE(ResolveWorld()
+                .flags({"--mount", "/tmp:/home/ada/project/new"})
+                .error()
+                .find("does not exist"),
             std::string::npos);
 }
 
 TEST(Workspace, IsWritableAtItsNameAndTheWorkingDirectory) {
-  World world;
+  ResolveWorld world;
   world.files.folder("/srv/work/src");
   Policy policy = world.flags({"--workspace", "/srv/work"}).resolved();
   EXPECT_EQ(shown(policy),
             (Shown{"/home/ada/project:/home/ada/project:ro", "/srv/work:/workspace:rw"}));
   EXPECT_EQ(policy.workdir, "/workspace");
   EXPECT_EQ(world.flags({"--workdir", "src"}).resolved().workdir, "/workspace/src");
-  EXPECT_EQ(World().flags({"--workspace", "/usr/bin/sh"}).error(),
+  EXPECT_EQ(ResolveWorld().flags({"--workspace", "/usr/bin/sh"}).error(),
             "--workspace: /usr/bin/sh is not a folder");
 }
 
 TEST(Workspace, OfTheVariableIsMadeAndOfTheFlagIsNot) {
-  World world;
+  ResolveWorld world;
   world.variables({{"SANDBOX_WORK_DIR", "/tmp/sandbox/"}});
   EXPECT_EQ(shown(world.resolved())[1], "/tmp/sandbox:/workspace:rw");
   EXPECT_EQ(world.files.made, (Shown{"/tmp/sandbox"}));
-  World deep;
+  ResolveWorld deep;
   EXPECT_NE(deep.variables({{"SANDBOX_WORK_DIR", "/tmp/a/b"}}).error(), "no error");
-  World flag;
+  ResolveWorld flag;
   EXPECT_NE(flag.flags({"--workspace", "/tmp/sandbox"}).error(), "no error");
   EXPECT_TRUE(deep.files.made.empty() && flag.files.made.empty());
 }
 
 TEST(ReadOnly, AsAFlagIsTheLastWord) {
-  World world;
+  ResolveWorld world;
   world.flags({"--mount", "/tmp:/x:rw", "--allow-write", ".", "--read-only"});
   for (const Mount& mount : world.resolved().mounts) EXPECT_EQ(mount.access, Access::kReadOnly);
 }
 
 TEST(ReadOnly, OfAFileOrVariableLeavesWhatAFlagAsksFor) {
   for (bool by_file : {true, false}) {
-    World world;
+    ResolveWorld world;
     world.policy_file(R"({"filesystem":{"mounts":["/root:/file:rw"]}})");
     if (by_file)
       world.policy_file(R"({"filesystem":{"read_only":true}})");
@@ -301,17 +305,17 @@ TEST(ReadOnly, OfAFileOrVariableLeavesWhatAFlagAsksFor) {
 }
 
 TEST(Workdir, HasToBeAFolderOfTheCell) {
-  EXPECT_EQ(World().flags({"--workdir", "src"}).resolved().workdir, "/home/ada/project/src");
-  EXPECT_EQ(World().flags({"--workdir", "/home"}).resolved().workdir, "/home");
-  EXPECT_EQ(World().flags({"--workdir", "/tmp"}).resolved().workdir, "/tmp");
-  EXPECT_EQ(World().flags({"--workdir", "/usr/bin"}).resolved().workdir, "/usr/bin");
-  EXPECT_EQ(World().flags({"--workdir", "/srv"}).error(),
+  EXPECT_EQ(ResolveWorld().flags({"--workdir", "src"}).resolved().workdir, "/home/ada/project/src");
+  EXPECT_EQ(ResolveWorld().flags({"--workdir", "/home"}).resolved().workdir, "/home");
+  EXPECT_EQ(ResolveWorld().flags({"--workdir", "/tmp"}).resolved().workdir, "/tmp");
+  EXPECT_EQ(ResolveWorld().flags({"--workdir", "/usr/bin"}).resolved().workdir, "/usr/bin");
+  EXPECT_EQ(ResolveWorld().flags({"--workdir", "/srv"}).error(),
             "--workdir: /srv is not a folder of the cell");
-  EXPECT_NE(World().flags({"--workdir", "nope"}).error(), "no error");
+  EXPECT_NE(ResolveWorld().flags({"--workdir", "nope"}).error(), "no error");
 }
 
 TEST(Environment, StartsWithAShortListAndNothingElse) {
-  World world;
+  ResolveWorld world;
   for (const char* name : {"AWS_SECRET_ACCESS_KEY", "LD_PRELOAD", "SSH_AUTH_SOCK", "VIRTUAL_ENV",
                            "COLORTERM", "PYTHONPATH"})
     world.caller.environment[name] = "/x";
@@ -329,7 +333,7 @@ TEST(Environment, StartsWithAShortListAndNothingElse) {
 }
 
 TEST(Environment, HasAPathAndATerminalWhenTheCallerHasNone) {
-  World world;
+  ResolveWorld world;
   world.caller.environment.clear();
   EXPECT_EQ(variable(world.resolved(), "PATH"), "/usr/local/bin:/usr/bin:/bin");
   EXPECT_EQ(variable(world.resolved(), "TERM"), "(unset)");
@@ -337,7 +341,7 @@ TEST(Environment, HasAPathAndATerminalWhenTheCallerHasNone) {
 }
 
 TEST(Environment, TakesWhatAPersonPassesAndSets) {
-  World world;
+  ResolveWorld world;
   world.caller.environment["TOKEN"] = "t0p";
   Policy policy =
       world.flags({"--env-pass", "TOKEN", "--env", "PATH=/x", "--env", "A=1", "--env", "A=2"})
@@ -346,30 +350,32 @@ TEST(Environment, TakesWhatAPersonPassesAndSets) {
   EXPECT_EQ(variable(policy, "PATH"), "/x");
   EXPECT_EQ(variable(policy, "A"), "2");
   EXPECT_EQ(origin_of(policy, "environment.TOKEN"), "--env-pass");
-  EXPECT_EQ(World().flags({"--env-pass", "NOPE"}).error(), "--env-pass: NOPE is not set here");
+  EXPECT_EQ(ResolveWorld().flags({"--env-pass", "NOPE"}).error(),
+            "--env-pass: NOPE is not set here");
 }
 
 TEST(Environment, HasToFitIntoExecve) {
-  World one;
+  ResolveWorld one;
   one.caller.environment["BIG"] = std::string(130 * 1024, 'x');
   EXPECT_NE(one.flags({"--env-pass", "BIG"}).error().find("too long for execve"),
             std::string::npos);
-  World many;
+  ResolveWorld many;
   for (char c = 'A'; c < 'K'; ++c) many.flags({"--env", c + ("=" + std::string(120 * 1024, 'x'))});
   EXPECT_EQ(many.error(), "the cell's environment is larger than 1 MiB");
 }
 
 TEST(Grants, HaveANameAndAReason) {
-  World world;
+  ResolveWorld world;
   world.policy_file(R"({"grants":{"network":"to install packages"}})");
   EXPECT_EQ(world.resolved().grants,
             (std::vector<Grant>{{GrantKind::kHostNetwork, "to install packages"}}));
   EXPECT_FALSE(world.flags({"--no-network"}).resolved().has(GrantKind::kHostNetwork));
-  EXPECT_TRUE(World().flags({"--allow-nested"}).resolved().has(GrantKind::kNestedNamespaces));
+  EXPECT_TRUE(
+      ResolveWorld().flags({"--allow-nested"}).resolved().has(GrantKind::kNestedNamespaces));
 }
 
 TEST(Digest, NamesThePolicyAndNotItsOrigins) {
-  World world;
+  ResolveWorld world;
   Policy a = world.resolved(), b = world.flags({"--memory", "2G"}).resolved();
   EXPECT_NE(a.origins, b.origins);
   EXPECT_EQ(a, b);
@@ -381,7 +387,7 @@ TEST(Digest, NamesThePolicyAndNotItsOrigins) {
 }
 
 TEST(Digest, ChangesWithEveryField) {
-  const Policy base = World().resolved();
+  const Policy base = ResolveWorld().resolved();
   std::vector<void (*)(Policy&)> changes{
       [](Policy& p) { p.tier = Tier::kLandlock; },
       [](Policy& p) { p.limits.wall.reset(); },
@@ -423,7 +429,7 @@ TEST(Digest, ChangesWithEveryField) {
 }
 
 TEST(CanonicalJson, ShowsNoValueOfAVariable) {
-  World world;
+  ResolveWorld world;
   std::string text = to_canonical_json(world.flags({"--env", "TOKEN=hunter2"}).resolved());
   EXPECT_NE(text.find("TOKEN"), std::string::npos);
   EXPECT_EQ(text.find("hunter2"), std::string::npos);

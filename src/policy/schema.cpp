@@ -88,7 +88,7 @@ Result<void> set_tier(Settings& settings, std::string_view text, const Origin& o
                       "process (the default), landlock, container or microvm");
 }
 
-Result<void> add_mount(Settings& settings, std::string_view text, const Origin& origin) {
+Result<void> add_mount_member(Settings& settings, std::string_view text, const Origin& origin) {
   return append(settings.mounts, TRY(parse_mount(text, origin)));
 }
 
@@ -253,7 +253,7 @@ constexpr SettingSpec kSpecs[] = {
      "a limit that may be weaker than asked on a host that can't enforce it", add_best_effort},
     // files
     {"--mount", "filesystem.mounts", "", A::kList, "SRC:DST[:ro|rw]", "files",
-     "a host file or folder, read-only unless :rw", add_mount},
+     "a host file or folder, read-only unless :rw", add_mount_member},
     {"--workspace", "filesystem.workspace", "SANDBOX_WORK_DIR", A::kValue, "DIR", "files",
      "a folder, writable at /workspace, and the working directory", set_path<&S::workspace>},
     {"--workdir", "filesystem.workdir", "", A::kValue, "DIR", "files",

@@ -15,7 +15,7 @@ namespace caisson {
 
 namespace {
 
-constexpr int kMaxDepth = 4;  // script → interpreter → its base interpreter → …
+constexpr int kMostLinksInWay = 4;  // script → interpreter → its base interpreter → …
 constexpr size_t kMaxPathEntries = 256;
 constexpr size_t kMaxShebang = 256;  // BINPRM_BUF_SIZE: what execve(2) reads of a script
 constexpr size_t kMaxConfig = 8192;
@@ -120,7 +120,7 @@ std::string Finder::search(const std::string& command) const {
 
 // Behind a link that a cell may have made, what stands there is the cell's word, not the caller's.
 void Finder::follow(const std::string& path, int depth) {
-  if (depth > kMaxDepth || !followed_.insert(path).second) return;
+  if (depth > kMostLinksInWay || !followed_.insert(path).second) return;
   LinkWalk walk = walk_links(path, scene_.files);
   if (!walk.complete) return;
   if (depth == 0) program_ = walk.end();

@@ -14,8 +14,6 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_' || c == '.';
 }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 Error bad_host(std::string_view text, std::string_view why, std::string hint = {}) {
   return Error::plain(fmt::format("{} is no host name: {}", quoted(text), why), std::move(hint));
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHashKey = ",\"hash\":\"";
 constexpr size_t kHashSize = 64;
 constexpr size_t kTimeSize = 24;
-constexpr size_t kMaxDepth = 32;
+constexpr size_t kDeepestLine = 32;
 
 bool is_hash(std::string_view text) {
   return text.size() == kHashSize &&
@@ -60,7 +60,7 @@ bool plain_time(std::string_view time) {
 
 Result<boost::json::object> parse_event(std::string_view text) {
   boost::json::parse_options options;
-  options.max_depth = kMaxDepth;
+  options.max_depth = kDeepestLine;
   boost::json::error_code problem;
   boost::json::value value = boost::json::parse({text.data(), text.size()}, problem, {}, options);
   if (problem) return not_an_entry("the event is no JSON");

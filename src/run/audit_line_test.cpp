@@ -14,7 +14,7 @@ namespace caisson {
 namespace {
 
 namespace json = boost::json;
-constexpr char kTime[] = "2026-07-31T09:30:05.042Z";
+constexpr char kLineTime[] = "2026-07-31T09:30:05.042Z";
 
 std::string without_newline(std::string line) {
   line.pop_back();
@@ -23,12 +23,12 @@ std::string without_newline(std::string line) {
 
 TEST(AuditLine, IsReadAsItWasMade) {
   AuditHead head;
-  std::string line = make_audit_line(head, kTime, R"({"kind":"start"})");
+  std::string line = make_audit_line(head, kLineTime, R"({"kind":"start"})");
   EXPECT_EQ(head.end, line.size());
   Result<AuditEntry> entry = parse_audit_line(without_newline(line));
   ASSERT_TRUE(entry.ok());
   EXPECT_EQ(entry->seq, 1u);
-  EXPECT_EQ(entry->time, kTime);
+  EXPECT_EQ(entry->time, kLineTime);
   EXPECT_EQ(entry->prev, kNoHash);
   EXPECT_EQ(entry->hash, head.hash);
   EXPECT_EQ(json::serialize(entry->event), R"({"kind":"start"})");
@@ -37,7 +37,7 @@ TEST(AuditLine, IsReadAsItWasMade) {
 
 TEST(AuditLine, EveryChangedByteShows) {
   AuditHead head;
-  std::string line = without_newline(make_audit_line(head, kTime, R"({"kind":"start","n":1})"));
+  std::string line = without_newline(make_audit_line(head, kLineTime, R"({"kind":"start","n":1})"));
   ASSERT_TRUE(audit_hash_holds(line));
   for (size_t i = 0; i < line.size(); ++i) {
     std::string changed = line;
@@ -48,14 +48,14 @@ TEST(AuditLine, EveryChangedByteShows) {
 
 TEST(AuditLine, NoPrefixOfALineIsALine) {
   AuditHead head;
-  std::string line = without_newline(make_audit_line(head, kTime, R"({"a":{"b":"c\"}"}})"));
+  std::string line = without_newline(make_audit_line(head, kLineTime, R"({"a":{"b":"c\"}"}})"));
   for (size_t size = 0; size < line.size(); ++size)
     EXPECT_FALSE(parse_audit_line(std::string_view(line).substr(0, size)).ok()) << size;
 }
 
 TEST(AuditLine, OnlyTheExactLayoutIsAnEntry) {
   AuditHead head;
-  std::string line = without_newline(make_audit_line(head, kTime, "{}"));
+  std::string line = without_newline(make_audit_line(head, kLineTime, "{}"));
   EXPECT_TRUE(parse_audit_line(line).ok());
   EXPECT_FALSE(parse_audit_line(" " + line).ok());
   EXPECT_FALSE(parse_audit_line(line + " ").ok());
@@ -68,7 +68,7 @@ TEST(AuditLine, OnlyTheExactLayoutIsAnEntry) {
 TEST(AuditLine, AnEventNestedTooDeepIsRefused) {
   AuditHead head;
   std::string deep = "{\"a\":" + std::string(100, '[') + std::string(100, ']') + "}";
-  EXPECT_FALSE(parse_audit_line(without_newline(make_audit_line(head, kTime, deep))).ok());
+  EXPECT_FALSE(parse_audit_line(without_newline(make_audit_line(head, kLineTime, deep))).ok());
 }
 
 TEST(AuditHeadFile, HasOneSizeAndComesBack) {
@@ -148,7 +148,7 @@ TEST(AuditEncode, WhatItWritesTheReaderTakesHoweverDeep) {
   for (int i = 0; i < 200; ++i) deep = json::array{std::move(deep)};
   AuditHead head;
   json::object event{{"deep", std::move(deep)}};
-  std::string line = make_audit_line(head, kTime, encoded(event));
+  std::string line = make_audit_line(head, kLineTime, encoded(event));
   EXPECT_TRUE(parse_audit_line(without_newline(line)).ok());
 }
 

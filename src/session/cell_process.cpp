@@ -115,7 +115,7 @@ Result<ExecCommand> whole_command(CellStart& start, int errors, int refusals) {
   return all;
 }
 
-Result<pid_t> spawn(CellStart& start, int errors, int refusals) {
+Result<pid_t> spawn_in_cell(CellStart& start, int errors, int refusals) {
   ExecCommand command = TRY(whole_command(start, errors, refusals));
   SpawnActions how;
   const std::vector<UniqueFd>& held = command.descriptors;
@@ -146,7 +146,7 @@ Result<std::shared_ptr<CellProcess>> CellProcess::start(Loop& loop, CellStart st
   ::fcntl(refusals.get(), F_SETFL, O_NONBLOCK);
   auto cell = std::make_shared<CellProcess>(loop);
   cell->refusals_ = RefusalPipe(std::move(refusals));
-  cell->pid_ = TRY(spawn(start, writer.get(), refuser.get()));
+  cell->pid_ = TRY(spawn_in_cell(start, writer.get(), refuser.get()));
   UniqueFd pidfd{static_cast<int>(::syscall(kernel::kPidfdOpen, cell->pid_, 0))};
   if (!pidfd) return Error::system("watch a cell");  // the destructor kills and reaps by number
   boost::system::error_code failed;

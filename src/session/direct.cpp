@@ -20,7 +20,7 @@ void put(std::string& out, uint64_t value, size_t bytes) {
   for (size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i & 0xff);
 }
 
-uint64_t number_at(const char* bytes, size_t count) {
+uint64_t number_before(const char* bytes, size_t count) {
   uint64_t value = 0;
   for (size_t i = count; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
   return value;
@@ -154,8 +154,8 @@ DirectMessage Direct::receive() {
     return message;
   message.kind = DirectMessage::Kind::kResult;
   message.bits = static_cast<uint8_t>(bytes[1]);
-  message.request = static_cast<uint32_t>(number_at(bytes + 2, 4));
-  message.nonce = number_at(bytes + 6, 8);
+  message.request = static_cast<uint32_t>(number_before(bytes + 2, 4));
+  message.nonce = number_before(bytes + 6, 8);
   message.body.assign(bytes + kHead, size - kHead);
   if (spilled) message.spilled = std::move(descriptors[0]);
   return message;

@@ -8,7 +8,7 @@ namespace caisson::session {
 namespace {
 
 constexpr int kRoom = 1 << 20;  // that the kernel may hold of it
-constexpr size_t kPiece = 256 << 10;
+constexpr size_t kFeedPiece = 256 << 10;
 constexpr int kPieces = 16;  // at once, so that others have their turn
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<std::shared_ptr<Feed>> Feed::make(Loop& loop, std::string bytes) {
 
 void Feed::write_some() {
   for (int i = 0; i < kPieces && socket_.is_open(); ++i) {
-    size_t size = std::min(kPiece, bytes_.size() - sent_);
+    size_t size = std::min(kFeedPiece, bytes_.size() - sent_);
     if (size == 0) return close();  // its end
     ssize_t sent =
         ::send(socket_.native_handle(), bytes_.data() + sent_, size, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -8,7 +8,7 @@ namespace caisson::session {
 
 namespace {
 
-constexpr size_t kMostInline = 8 * 1024;
+constexpr size_t kMostSpecInline = 8 * 1024;
 constexpr size_t kMostSpec = 4 << 20;  // more than execve(2) would take as words
 constexpr uint32_t kMostWords = 4096;
 constexpr uint32_t kIpython = 1, kTakeUp = 2;
@@ -65,7 +65,7 @@ class Reader {
   bool broken_ = false;
 };
 
-Error broken() { return Error::plain("a session that breaks the launcher's protocol"); }
+Error broken_spec() { return Error::plain("a session that breaks the launcher's protocol"); }
 
 }  // namespace
 
@@ -93,7 +93,7 @@ Result<SessionSpec> decode_spec(std::string_view bytes) {
   for (std::string* one : {&spec.name, &spec.python, &spec.workspace}) *one = reader.text();
   spec.policy_words = reader.list();
   spec.preload = reader.list();
-  if (!reader.is_done() || flags > (kIpython | kTakeUp)) return broken();
+  if (!reader.is_done() || flags > (kIpython | kTakeUp)) return broken_spec();
   return spec;
 }
 
@@ -111,14 +111,14 @@ Result<ForkLimits> decode_limits(std::string_view bytes) {
   limits.memory_bytes = reader.number();
   limits.cpu_millis = reader.small_number();
   limits.pids = reader.small_number();
-  if (!reader.is_done()) return broken();
+  if (!reader.is_done()) return broken_spec();
   return limits;
 }
 
 Result<void> put_spec(LaunchPacket& order, const SessionSpec& spec) {
   std::string bytes = encode_spec(spec);
   if (bytes.size() > kMostSpec) return Error::plain("a session with too long a policy");
-  if (bytes.size() > kMostInline) {
+  if (bytes.size() > kMostSpecInline) {
     order.descriptors.push_back(TRY(sealed_memfd("caisson-order", bytes)));
     bytes.clear();
   }
@@ -127,11 +127,11 @@ Result<void> put_spec(LaunchPacket& order, const SessionSpec& spec) {
 }
 
 Result<SessionSpec> take_spec(LaunchPacket& order) {
-  if (order.texts.empty()) return broken();
+  if (order.texts.empty()) return broken_spec();
   std::string bytes = std::move(order.texts.back());
   order.texts.pop_back();
   if (!bytes.empty()) return decode_spec(bytes);
-  if (order.descriptors.empty()) return broken();
+  if (order.descriptors.empty()) return broken_spec();
   ForeignFd memory(order.descriptors.back().release());
   order.descriptors.pop_back();
   return decode_spec(TRY(read_sealed(memory, kMostSpec)));

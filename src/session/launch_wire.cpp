@@ -11,10 +11,10 @@ namespace caisson::session {
 namespace {
 
 constexpr size_t kHeadBytes = 16;
-constexpr size_t kMostText = (kMostPacket - kHeadBytes) / kMostPacketTexts - 4;
+constexpr size_t kMostPacketText = (kMostPacket - kHeadBytes) / kMostPacketTexts - 4;
 
 template <typename T>
-void put(std::string& to, T value) {
+void put_field(std::string& to, T value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof value);  // both ends are one machine
 }
 
@@ -26,33 +26,34 @@ T take(std::string_view& from) {
   return value;
 }
 
-Error broken() { return Error::plain("a packet that breaks the launcher's protocol"); }
+Error broken_packet() { return Error::plain("a packet that breaks the launcher's protocol"); }
 
 }  // namespace
 
 std::string encode_packet(const LaunchPacket& packet) {
   std::string bytes;
-  put(bytes, static_cast<uint32_t>(packet.word));
-  put(bytes, packet.id);
-  put(bytes, packet.number);
+  put_field(bytes, static_cast<uint32_t>(packet.word));
+  put_field(bytes, packet.id);
+  put_field(bytes, packet.number);
   for (size_t i = 0; i < std::min(packet.texts.size(), kMostPacketTexts); ++i) {
-    std::string_view text = std::string_view(packet.texts[i]).substr(0, kMostText);
-    put(bytes, static_cast<uint32_t>(text.size()));
+    std::string_view text = std::string_view(packet.texts[i]).substr(0, kMostPacketText);
+    put_field(bytes, static_cast<uint32_t>(text.size()));
     bytes += text;
   }
   return bytes;
 }
 
 Result<LaunchPacket> decode_packet(std::string_view bytes) {
-  if (bytes.size() < kHeadBytes || bytes.size() > kMostPacket) return broken();
+  if (bytes.size() < kHeadBytes || bytes.size() > kMostPacket) return broken_packet();
   LaunchPacket packet;
   packet.word = static_cast<LaunchWord>(take<uint32_t>(bytes));
   packet.id = take<uint32_t>(bytes);
   packet.number = take<uint64_t>(bytes);
   while (!bytes.empty()) {
-    if (bytes.size() < sizeof(uint32_t) || packet.texts.size() == kMostPacketTexts) return broken();
+    if (bytes.size() < sizeof(uint32_t) || packet.texts.size() == kMostPacketTexts)
+      return broken_packet();
     auto size = take<uint32_t>(bytes);
-    if (size > bytes.size()) return broken();
+    if (size > bytes.size()) return broken_packet();
     packet.texts.emplace_back(bytes.substr(0, size));
     bytes.remove_prefix(size);
   }
@@ -106,7 +107,7 @@ Result<std::optional<LaunchPacket>> receive_packet(int socket) {
       descriptors.emplace_back(fd);
     }
   }
-  if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return broken();
+  if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return broken_packet();
   LaunchPacket packet = TRY(decode_packet({bytes.data(), static_cast<size_t>(got)}));
   packet.descriptors = std::move(descriptors);
   return std::optional<LaunchPacket>(std::move(packet));

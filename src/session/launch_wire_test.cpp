@@ -7,8 +7,8 @@
 namespace caisson::session {
 namespace {
 
-struct Pair {
-  Pair() {
+struct WirePair {
+  WirePair() {
     int fds[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     here.reset(fds[0]);
@@ -18,7 +18,7 @@ struct Pair {
 };
 
 TEST(LaunchWire, APacketArrivesAsItWasSent) {
-  Pair pair;
+  WirePair pair;
   LaunchPacket packet{.word = LaunchWord::kStartOwn, .id = 7, .number = uint64_t{1} << 40};
   packet.texts = {"main", "", std::string("\0x", 2)};
   packet.descriptors.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -35,7 +35,7 @@ TEST(LaunchWire, APacketArrivesAsItWasSent) {
 }
 
 TEST(LaunchWire, NothingYetIsNoErrorAndAnEndIsOne) {
-  Pair pair;
+  WirePair pair;
   Result<std::optional<LaunchPacket>> got = receive_packet(pair.there.get());
   ASSERT_TRUE(got.ok());
   EXPECT_FALSE(got->has_value());
@@ -66,7 +66,7 @@ TEST(LaunchWire, ALongTextIsCutAndStillAPacket) {
 }
 
 TEST(LaunchWire, MoreDescriptorsThanThereMayBeEndIt) {
-  Pair pair;
+  WirePair pair;
   char bytes[16] = {1};
   iovec data{bytes, sizeof bytes};
   constexpr size_t kCount = kMostPacketDescriptors + 4;

@@ -421,7 +421,7 @@ void Launching::fail(uint32_t id, const Error& why) {
 }
 
 // Nothing of the client's comes along: a pipe that is held open here would never end there.
-bool let_go(std::vector<int> kept) {
+bool let_cell_go(std::vector<int> kept) {
   int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return false;
   for (int fd : {0, 1, 2})
@@ -442,7 +442,7 @@ bool settle(pid_t server, std::vector<int> kept) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_NAME, "caisson-launch");
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != server) return false;
-  return let_go(std::move(kept)) && ::chdir("/") == 0;
+  return let_cell_go(std::move(kept)) && ::chdir("/") == 0;
 }
 
 }  // namespace

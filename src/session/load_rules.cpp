@@ -45,8 +45,8 @@ constexpr std::string_view kCredentials[] = {
     ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
     ".config/microsoft-edge", ".thunderbird"};
 
-constexpr size_t kMostParts = 64;   // of a pattern
-constexpr size_t kMostTurns = 512;  // on the way to where one begins
+constexpr size_t kMostRuleParts = 64;  // of a pattern
+constexpr size_t kMostTurns = 512;     // on the way to where one begins
 
 constexpr std::string_view kRefusal = "which sessions may not read";
 
@@ -89,7 +89,7 @@ bool part_matches(const LoadPattern& pattern, const std::string& part, const std
 size_t matched_bytes(const LoadPattern& pattern, const std::string& path) {
   std::vector<Part> wanted = parts_of(pattern.text);
   // More than settings can have, and than is worth a look: in doubt it is hidden.
-  if (wanted.size() > kMostParts) return pattern.allow ? 0 : path.size();
+  if (wanted.size() > kMostRuleParts) return pattern.allow ? 0 : path.size();
   std::vector<bool> reached(wanted.size() + 1, false);
   auto is_any_depth = [&](size_t i) { return !pattern.literal && wanted[i].text == "**"; };
   auto skip_any_depth = [&] {

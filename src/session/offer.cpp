@@ -15,7 +15,7 @@ namespace caisson::session {
 
 namespace {
 
-constexpr uint64_t kMostMemory = uint64_t{1} << 46;
+constexpr uint64_t kMostOfferMemory = uint64_t{1} << 46;
 constexpr uint32_t kMostCpuMillis = 1'000'000, kMostPids = 1'000'000;
 constexpr size_t kMostModules = 256;
 
@@ -38,7 +38,7 @@ bool is_alike(const SessionSpec& one, const SessionSpec& other) {
 // What holds for every session, whoever chose it: these become words of a command.
 Result<void> judge_shape(const SessionSpec& spec) {
   TRY(check_spec(spec));
-  if (spec.memory_bytes > kMostMemory || spec.cpu_millis > kMostCpuMillis ||
+  if (spec.memory_bytes > kMostOfferMemory || spec.cpu_millis > kMostCpuMillis ||
       spec.pids > kMostPids || spec.preload.size() > kMostModules)
     return Error{"a session with limits out of all bounds", {}, EINVAL};
   std::vector<std::string> texts = spec.policy_words;

@@ -12,7 +12,7 @@ namespace caisson::session {
 
 namespace {
 
-constexpr size_t kReadBytes = 64 * 1024;
+constexpr size_t kOutputBytes = 64 * 1024;
 // A pipe holds 64 KiB, at most 1 MiB when the other side has asked for it: 32 rounds empty any, and
 // a process that goes on writing can't hold us at the drain.
 constexpr int kDrainRounds = 32;
@@ -76,7 +76,7 @@ void CallOutput::wait(size_t which) {
 }
 
 bool CallOutput::read(size_t which, int rounds) {
-  char bytes[kReadBytes];
+  char bytes[kOutputBytes];
   int fd = pipes_[which].is_open() ? pipes_[which].native_handle() : readers_[which].get();
   for (int i = 0; i < rounds && fd >= 0; ++i) {
     ssize_t got = ::read(fd, bytes, sizeof bytes);

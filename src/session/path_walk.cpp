@@ -27,7 +27,7 @@ constexpr size_t kMostRest = 4 * PATH_MAX;
 constexpr int kMostNames = 4096;
 // A look goes up to the root. Who may write a folder can have made it deep, and a way that turns in
 // it again and again: each of these is what one walk may cost, on a thread that others wait for.
-constexpr size_t kMostLooks = 64, kMostDepth = 256;
+constexpr size_t kMostLooks = 64, kMostWayFolders = 256;
 constexpr int kLooking = O_PATH | O_CLOEXEC;
 
 Error trouble(int errnum) { return Error::from_errno("follow a path", errnum); }
@@ -245,8 +245,8 @@ Result<std::vector<FileIdentity>> folders_from(int folder) {
     FileIdentity one = identity_at(at.get(), "");
     if (one == FileIdentity{}) break;
     // What is above must be known to the last one, or a rule about it would not be seen.
-    if (all.size() == kMostDepth)
-      return Error::plain(fmt::format("it lies deeper than {} folders", kMostDepth));
+    if (all.size() == kMostWayFolders)
+      return Error::plain(fmt::format("it lies deeper than {} folders", kMostWayFolders));
     same = !all.empty() && all.back() == one ? same + 1 : 0;
     if (same == 0) all.push_back(one);
     at.reset(::openat(at.get(), "..", kLooking | O_DIRECTORY));

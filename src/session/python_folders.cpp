@@ -22,7 +22,7 @@ namespace caisson::session {
 namespace {
 
 constexpr size_t kMostFolders = 4096;
-constexpr int kMostLinks = 40;  // as the kernel follows
+constexpr int kMostPythonLinks = 40;  // as the kernel follows
 // All of this is asked of the launcher, which others wait for, about names that a cell may have
 // made: a way of more folders than this is nobody's installation.
 constexpr size_t kMostVisited = 1024;
@@ -70,7 +70,7 @@ Result<Named> named(int folder, const char* name) {
 }
 
 // The very file that was looked at. O_NONBLOCK: a lease on it would have us wait (fcntl(2)).
-Result<std::string> text_of(const Named& file) {
+Result<std::string> folder_text(const Named& file) {
   if (!S_ISREG(file.info.st_mode) || file.info.st_size > kMostConfig)
     return Error::plain("no small file");
   std::string path = fmt::format("/proc/self/fd/{}", file.fd.get());
@@ -100,7 +100,7 @@ Result<std::string> home_in(std::string_view text) {
 class Search {
  public:
   Result<PythonFolders> run(std::string program) {
-    for (int i = 0; i < kMostLinks && !program.empty(); ++i) program = TRY(follow(program));
+    for (int i = 0; i < kMostPythonLinks && !program.empty(); ++i) program = TRY(follow(program));
     if (!program.empty()) return Error::from_errno("find a Python", ELOOP);
     return std::move(found_);
   }
@@ -133,7 +133,7 @@ class Search {
       UniqueFd{::openat(folder, kConfig, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     Named config = TRY(named(folder, kConfig));
     if (!config.fd) return {};
-    std::string home = TRY(home_in(TRY(text_of(config))));
+    std::string home = TRY(home_in(TRY(folder_text(config))));
     if (home.empty()) return {};
     TRY(walk(home));
     TRY(add_modules(parent(home)));

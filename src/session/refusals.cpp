@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostRefused = 256 * 1024;
 
-std::string text_of(const boost::json::object& from, std::string_view key) {
+std::string refusal_text(const boost::json::object& from, std::string_view key) {
   const boost::json::value* found = from.if_contains(key);
   if (!found || !found->is_string()) return {};
   return printable(std::string_view(found->get_string()).substr(0, 1000));
@@ -21,13 +21,13 @@ std::string text_of(const boost::json::object& from, std::string_view key) {
 
 // Of the network it has a host and a port, of files a path.
 Refusal refusal_in(const boost::json::object& line) {
-  std::string resource = text_of(line, "resource");
-  if (resource.empty()) resource = text_of(line, "host");
+  std::string resource = refusal_text(line, "resource");
+  if (resource.empty()) resource = refusal_text(line, "host");
   const boost::json::value* port = line.if_contains("port");
   if (port && port->is_int64() && port->get_int64() > 0)
     resource += fmt::format(":{}", port->get_int64());
-  return {text_of(line, "rule"), std::move(resource), text_of(line, "reason"),
-          text_of(line, "how_to_allow")};
+  return {refusal_text(line, "rule"), std::move(resource), refusal_text(line, "reason"),
+          refusal_text(line, "how_to_allow")};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace caisson::session {
 
 namespace {
 
-constexpr size_t kMostFiles = 2000, kMostLeftOut = 200;
+constexpr size_t kMostRemoteFiles = 2000, kMostLeftOut = 200;
 constexpr size_t kMostPath = 4000;
 constexpr int kLastWordsMs = 100;
 
@@ -342,7 +342,7 @@ void RemoteMaker::take_answer(Question& question, LaunchPacket packet) {
   LoadedFiles& files = question.files;
   if (packet.word == LaunchWord::kFile) {
     if (packet.texts.size() != 2 || packet.descriptors.size() != 1) return lost();
-    if (files.files.size() < kMostFiles)
+    if (files.files.size() < kMostRemoteFiles)
       files.files.push_back({std::move(packet.texts[0]), std::move(packet.texts[1]),
                              std::move(packet.descriptors[0]), packet.number});
     return;

@@ -79,7 +79,7 @@ std::set<std::string> living(int forks, const std::vector<std::string>& names) {
   return prefixes;
 }
 
-bool is_folder(int at, const std::string& name) {
+bool is_room_folder(int at, const std::string& name) {
   struct stat info;
   return ::fstatat(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
 }
@@ -133,7 +133,7 @@ Result<void> keep_workspace(const StateFolders& folders, const std::string& name
   int to = is_branch ? folders.branches() : folders.workspaces();
   bool looks = control_enabled("session-room-links");
   Error gone = Error::plain(fmt::format("session {}: its files are gone", name));
-  if (looks && !is_folder(parent.get(), from)) return gone;
+  if (looks && !is_room_folder(parent.get(), from)) return gone;
   for (int place : {folders.branches(), folders.workspaces()}) TRY(trash.take(place, name));
   if (::renameat2(parent.get(), from.c_str(), to, name.c_str(), RENAME_NOREPLACE) != 0)
     return Error::system("keep the files of " + name);
@@ -146,7 +146,7 @@ Result<void> keep_workspace(const StateFolders& folders, const std::string& name
 }
 
 Result<bool> take_up_workspace(const StateFolders& folders, const std::string& name, int room) {
-  if (!is_folder(folders.workspaces(), name)) return false;
+  if (!is_room_folder(folders.workspaces(), name)) return false;
   // Onto the empty folder that the room has: rename(2) takes it away.
   auto move = [&] { return ::renameat(folders.workspaces(), name.c_str(), room, "files") == 0; };
   if (move()) return true;

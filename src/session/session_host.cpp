@@ -33,8 +33,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMostSessions = 4096;
-constexpr std::chrono::milliseconds kLastWords{3000};  // for a cell that ends to say why
-constexpr std::chrono::seconds kTakeUp{30};            // for a snapshot, whose code runs inside
+constexpr std::chrono::milliseconds kHostLastWords{3000};  // for a cell that ends to say why
+constexpr std::chrono::seconds kTakeUpPatience{30};        // for a snapshot, whose code runs inside
 
 // A session takes about seven descriptors; the usual soft limit of 1,024 would end at 140 of them.
 void raise_file_limit() {
@@ -267,7 +267,7 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   facts.asked_for_layers = layers;
   Result<json::object> hello = co_await place->lane->start(start_options(spec, layers));
   if (!hello) {
-    co_await place->hold->ended(kLastWords);
+    co_await place->hold->ended(kHostLastWords);
     if (place->hold->alive())
       co_return Error::plain(fmt::format("session {}: {}", spec.name, hello.error().what));
     co_return cell_error(fmt::format("session {} did not start", spec.name),
@@ -304,7 +304,7 @@ Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session, std::strin
   bool is_there = ::access(path.c_str(), F_OK) == 0;
   if (!lost.empty()) session->note(lost + (is_there ? "" : ", and nothing of before either"));
   if (!is_there) co_return session->note("there is no snapshot to take up");
-  Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUp);
+  Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUpPatience);
   if (!answer) co_return session->note("the snapshot was not taken up: " + answer.error().what);
   if (!answer->ok()) co_return session->note("the snapshot was not taken up");
   auto names = [&](const char* key) {

@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kMark = "caisson-snapshot 1 ";
 constexpr size_t kMostHead = 256;
-constexpr size_t kPiece = 1 << 20;
-constexpr std::chrono::milliseconds kSlice{5};  // of work, before others have their turn
+constexpr size_t kSnapshotPiece = 1 << 20;
+constexpr std::chrono::milliseconds kSnapshotSlice{5};  // of work, before others have their turn
 
 Result<void> write_at(int fd, std::string_view bytes, uint64_t at, const std::string& what) {
   while (!bytes.empty()) {
@@ -63,12 +63,12 @@ Task<Result<std::string>> copy_in_turns(Loop& loop, int from, int to, Range rang
   std::string piece;
   auto begin = SteadyClock::now();
   for (uint64_t done = 0; done < range.size; done += piece.size()) {
-    piece.resize(static_cast<size_t>(std::min<uint64_t>(kPiece, range.size - done)));
+    piece.resize(static_cast<size_t>(std::min<uint64_t>(kSnapshotPiece, range.size - done)));
     Result<void> moved = read_at(from, piece, range.from + done, what);
     if (moved) moved = write_at(to, piece, range.to + done, what);
     if (!moved) co_return moved.error();
     hash.add(piece);
-    if (SteadyClock::now() - begin < kSlice) continue;
+    if (SteadyClock::now() - begin < kSnapshotSlice) continue;
     co_await boost::asio::post(loop.get_executor(), kAwait);
     begin = SteadyClock::now();
   }

@@ -21,11 +21,11 @@ namespace caisson::session {
 
 namespace {
 
-constexpr std::string_view kLockEnd = ".lock";
+constexpr std::string_view kClaimLockEnd = ".lock";
 constexpr int kMostTries = 16;
-constexpr size_t kMostNames = 100'000, kLongestNote = 4096;
+constexpr size_t kMostClaimNames = 100'000, kLongestNote = 4096;
 
-std::string lock_name(const std::string& name) { return name + std::string(kLockEnd); }
+std::string lock_name(const std::string& name) { return name + std::string(kClaimLockEnd); }
 
 Result<UniqueFd> open_parent(const std::string& path) {
   UniqueFd fd{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
@@ -70,9 +70,9 @@ using Deed = std::function<bool(int parent, const std::string& name)>;
 void for_each_unclaimed(const std::string& path, int64_t before, const Deed& deed) {
   Result<UniqueFd> parent = open_parent(path);
   if (!parent) return;
-  for (const std::string& file : names_in(parent->get(), kMostNames)) {
-    if (!file.ends_with(kLockEnd)) continue;
-    std::string name = file.substr(0, file.size() - kLockEnd.size());
+  for (const std::string& file : names_in(parent->get(), kMostClaimNames)) {
+    if (!file.ends_with(kClaimLockEnd)) continue;
+    std::string name = file.substr(0, file.size() - kClaimLockEnd.size());
     UniqueFd fd{
         ::openat(parent->get(), file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
     struct stat info;
@@ -97,7 +97,7 @@ bool clear_old(int parent, const std::string& name, Trash& trash) {
     Result<UniqueFd> folder = open_folder_below(state->get(), one);
     if (!folder) continue;
     // An empty folder is that of a session without files. What isn't empty, rmdir(2) leaves.
-    for (const std::string& each : names_in(folder->get(), kMostNames))
+    for (const std::string& each : names_in(folder->get(), kMostClaimNames))
       ::unlinkat(folder->get(), each.c_str(), AT_REMOVEDIR);
     if (::unlinkat(state->get(), one, AT_REMOVEDIR) != 0) return false;
   }

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr time_t kNow = 1'800'000'000, kOld = kNow - kStateSeconds - 1;
+constexpr time_t kClaimNow = 1'800'000'000, kOld = kClaimNow - kStateSeconds - 1;
 
 class Claims : public FolderFixture {
  protected:
@@ -104,11 +104,11 @@ TEST_F(Claims, OfPassingStatesGoWithTheirProcess) {
 
 TEST_F(Claims, OfLongAgoLeaveTheFilesOfSessionsAndNothingElse) {
   for (const char* name : {"empty", "files", "held"}) leave(name, kOld);
-  leave("young", kNow - kStateSeconds);
+  leave("young", kClaimNow - kStateSeconds);
   std::ofstream(parent_ + "/files/workspaces/main/f") << "a file";
   std::optional<StateClaim> held = claim("held", Sharing::kTogether);
   set_age("held", kOld);  // a server may live longer than its state does
-  sweep_old_states(parent_, kNow, *trash_);
+  sweep_old_states(parent_, kClaimNow, *trash_);
   EXPECT_FALSE(there("empty") || there("empty.lock"));
   EXPECT_FALSE(there("files/own") || there("files/rooms"));
   EXPECT_TRUE(there("files/workspaces/main/f") && there("files.lock"));
@@ -123,7 +123,7 @@ TEST_F(Claims, OfLongAgoLeaveTheFilesOfSessionsAndNothingElse) {
 TEST_F(Claims, OfLongAgoThatCantBeClearedAreNotLookedAtEachTime) {
   leave("files", kOld);
   std::ofstream(parent_ + "/files/workspaces/main/f") << "a file";
-  sweep_old_states(parent_, kNow, *trash_);
+  sweep_old_states(parent_, kClaimNow, *trash_);
   struct stat info;
   ASSERT_EQ(::stat((parent_ + "/files.lock").c_str(), &info), 0);
   EXPECT_NE(info.st_mtime, kOld);

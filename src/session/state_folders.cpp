@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kOwn = "own";
 constexpr size_t kMostOld = 100'000;
-constexpr int kMostLooks = 8;
+constexpr int kMostStateLooks = 8;
 
 Result<void> check_private(int folder, const std::string& path) {
   struct stat info;
@@ -69,7 +69,7 @@ Result<UniqueFd> open_folder_below(int at, const std::string& names) {
         kernel::kResolveBeneath | kernel::kResolveNoSymlinks | kernel::kResolveNoMagicLinks;
   long fd = -EAGAIN;
   // EAGAIN: something was renamed while the kernel looked (openat2(2)).
-  for (int i = 0; i < kMostLooks && fd == -EAGAIN; ++i)
+  for (int i = 0; i < kMostStateLooks && fd == -EAGAIN; ++i)
     fd = sys_call(kernel::kOpenat2, long{at}, names.c_str(), &how, long{sizeof how});
   if (fd < 0) return Error::from_errno("open " + printable(names), static_cast<int>(-fd));
   return UniqueFd{static_cast<int>(fd)};

@@ -20,8 +20,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::chrono::seconds kStartPatience{60};
-constexpr std::chrono::milliseconds kLastWords{3000};
+constexpr std::chrono::seconds kZygotePatience{60};
+constexpr std::chrono::milliseconds kZygoteLastWords{3000};
 constexpr std::chrono::milliseconds kBeforeRefill{20};
 constexpr size_t kReserve = 2;  // the next session, and the one after it
 constexpr uint64_t kTmpBytes = 256u << 20;
@@ -93,9 +93,9 @@ Task<Result<std::shared_ptr<Zygote>>> Zygote::start(Loop& loop, std::shared_ptr<
   zygote->cell_ = *cell;
   zygote->channel_ = std::make_shared<Channel>(loop, std::move(sockets->ours), Speaker::kZygote);
   zygote->channel_->listen(zygote);
-  bool came = co_await zygote->ready_.wait(SteadyClock::now() + kStartPatience);
+  bool came = co_await zygote->ready_.wait(SteadyClock::now() + kZygotePatience);
   if (came && zygote->is_ready_) co_return zygote;
-  co_await (*cell)->ended(kLastWords);
+  co_await (*cell)->ended(kZygoteLastWords);
   if (!(*cell)->alive()) co_return cell_error("the zygote did not start", (*cell)->last_words());
   co_return Error::plain("the zygote can't confine its forks");
 }

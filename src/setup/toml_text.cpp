@@ -25,7 +25,7 @@ Error in_another_way(const std::string& parent, const std::string& name) {
       fmt::format("write it as a table, [{}.{}], or take it out; then try again", parent, name));
 }
 
-std::string quoted(std::string_view text) {
+std::string toml_quoted(std::string_view text) {
   return boost::json::serialize(
       boost::json::string(boost::json::string_view(text.data(), text.size())));
 }
@@ -72,7 +72,7 @@ Result<std::string> add_toml_server(std::string_view text, const std::string& pa
   if (!out.empty() && out.back() != '\n') out += newline;
   if (!out.empty()) out += newline;
   out += fmt::format("[{}.{}]{}command = {}{}args = [\"mcp\"]{}", parent, name, newline,
-                     quoted(command), newline, newline);
+                     toml_quoted(command), newline, newline);
   if (TRY(toml_statements(out)).size() != before + 3)
     return Error::plain("the edit would have changed something else too; nothing was written");
   return out;
@@ -81,7 +81,7 @@ Result<std::string> add_toml_server(std::string_view text, const std::string& pa
 Result<std::string> move_toml_server(std::string_view text, const TomlServer& server,
                                      const std::string& command) {
   std::string out(text.substr(0, server.command_key.value));
-  out += quoted(command);
+  out += toml_quoted(command);
   out += text.substr(server.command_key.value_end);
   TRY(toml_statements(out));
   return out;

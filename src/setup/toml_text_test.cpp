@@ -5,12 +5,12 @@
 namespace caisson::setup {
 namespace {
 
-std::string add(const std::string& text) {
+std::string add_toml(const std::string& text) {
   auto added = add_toml_server(text, "mcp_servers", "rlm", "/bin/caisson");
   return added ? *added : "error: " + added.error().what;
 }
 
-std::string remove(const std::string& text) {
+std::string remove_toml(const std::string& text) {
   auto removed = remove_toml_server(text, "mcp_servers", "rlm");
   return removed ? *removed : "error: " + removed.error().what;
 }
@@ -23,11 +23,11 @@ constexpr const char* kConfig =
     "\"\"\"\n[profiles.\"a.b\"]\nx = { y = 1, z = [1, 2] } # [no]\n";
 
 TEST(TomlText, TheTableIsPutAtTheEndAndTakenOutAgain) {
-  EXPECT_EQ(add(""), kTable);
-  EXPECT_EQ(add("a = 1\n"), std::string("a = 1\n\n") + kTable);
-  EXPECT_EQ(add(kConfig), std::string(kConfig) + "\n" + kTable);
+  EXPECT_EQ(add_toml(""), kTable);
+  EXPECT_EQ(add_toml("a = 1\n"), std::string("a = 1\n\n") + kTable);
+  EXPECT_EQ(add_toml(kConfig), std::string(kConfig) + "\n" + kTable);
   for (const char* text : {"", "a = 1\n", kConfig, "a = 1\r\n[b]\r\n"})
-    EXPECT_EQ(remove(add(text)), text);
+    EXPECT_EQ(remove_toml(add_toml(text)), text);
 }
 
 TEST(TomlText, StatementsAreFoundWhereTheyAre) {
@@ -42,7 +42,7 @@ TEST(TomlText, ATableInsideAStringIsNoTable) {
   auto found = find_toml_server(kConfig, "mcp_servers", "rlm");
   ASSERT_TRUE(found.ok());
   EXPECT_FALSE(found->has_value());
-  EXPECT_EQ(remove(kConfig), kConfig);
+  EXPECT_EQ(remove_toml(kConfig), kConfig);
 }
 
 TEST(TomlText, TheServerIsReadHoweverItsNameIsQuoted) {
@@ -56,8 +56,8 @@ TEST(TomlText, TheServerIsReadHoweverItsNameIsQuoted) {
 
 TEST(TomlText, SubtablesGoWithTheServerAndTheNextTablesCommentStays) {
   EXPECT_EQ(
-      remove("[mcp_servers.rlm]\ncommand = \"c\"\n[mcp_servers.rlm.env]\nA = \"b\"\n\n# next\n"
-             "[mcp_servers.other]\ncommand = \"d\"\n"),
+      remove_toml("[mcp_servers.rlm]\ncommand = \"c\"\n[mcp_servers.rlm.env]\nA = \"b\"\n\n# next\n"
+                  "[mcp_servers.other]\ncommand = \"d\"\n"),
       "\n# next\n[mcp_servers.other]\ncommand = \"d\"\n");
 }
 

@@ -16,7 +16,7 @@ namespace json = boost::json;
 using session::CallAnswer;
 
 constexpr uint32_t kMostVars = 1000;
-constexpr uint64_t kLargestValue = 16 << 20;
+constexpr uint64_t kLargestCompatValue = 16 << 20;
 constexpr double kDefaultSeconds = 30;
 
 json::array variables_of(const Result<CallAnswer>& answer) {
@@ -35,7 +35,7 @@ Task<Result<CallAnswer>> vars_of(EntryPtr entry) {
   co_return co_await entry->session->vars(kMostVars);
 }
 
-Result<ExecOrder> order_of(const http::Request& request) {
+Result<ExecOrder> compat_order_of(const http::Request& request) {
   json::object body = TRY(parse_object(request.body));
   ExecOrder order{TRY(needed_text(body, "code")), {}};
   double seconds = TRY(number_member(body, "timeout")).value_or(0);
@@ -47,7 +47,7 @@ Result<ExecOrder> order_of(const http::Request& request) {
 }  // namespace
 
 Task<http::Response> compat_exec(Api& api, Call& call) {
-  Result<ExecOrder> order = order_of(call.request);
+  Result<ExecOrder> order = compat_order_of(call.request);
   if (!order.ok()) co_return error_response(order.error());
   Result<EntryPtr> entry = co_await api.sessions().default_session();
   if (!entry.ok()) co_return error_response(entry.error());
@@ -82,7 +82,7 @@ Task<http::Response> compat_var(Api& api, Call& call) {
   std::string name = call.words.at(0);
   Result<Turn> turn = co_await take_turn(*entry);
   if (!turn.ok()) co_return error_response(turn.error());
-  Result<CallAnswer> answer = co_await (*entry)->session->get(name, kLargestValue);
+  Result<CallAnswer> answer = co_await (*entry)->session->get(name, kLargestCompatValue);
   if (!answer.ok()) co_return error_response(answer.error());
   json::object result;
   if (answer->status == "missing") {

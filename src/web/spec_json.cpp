@@ -16,7 +16,7 @@ using session::SessionSpec;
 constexpr size_t kMostWords = 256, kLongestWord = 4096;
 constexpr size_t kJsonDepth = 32;
 
-Error wrong(std::string_view member, std::string_view wanted) {
+Error wrong_member(std::string_view member, std::string_view wanted) {
   return {fmt::format("\"{}\" is not {}", printable(member), wanted), {}, EINVAL};
 }
 
@@ -28,23 +28,23 @@ Result<uint64_t> number(std::string_view member, const json::value& value, uint6
   else if (value.is_int64() && value.get_int64() >= 0)
     found = static_cast<uint64_t>(value.get_int64());
   else
-    return wrong(member, "a whole number");
+    return wrong_member(member, "a whole number");
   if (found < low || found > high)
-    return wrong(member, fmt::format("between {} and {}", low, high));
+    return wrong_member(member, fmt::format("between {} and {}", low, high));
   return found;
 }
 
 Result<std::string> text(std::string_view member, const json::value& value) {
   if (!value.is_string() || value.get_string().size() > kLongestWord)
-    return wrong(member, "a text of up to 4096 bytes");
+    return wrong_member(member, "a text of up to 4096 bytes");
   std::string_view found = value.get_string();
-  if (found.find('\0') != found.npos) return wrong(member, "a text without NUL");
+  if (found.find('\0') != found.npos) return wrong_member(member, "a text without NUL");
   return std::string(found);
 }
 
 Result<std::vector<std::string>> words(std::string_view member, const json::value& value) {
   if (!value.is_array() || value.get_array().size() > kMostWords)
-    return wrong(member, "a list of up to 256 texts");
+    return wrong_member(member, "a list of up to 256 texts");
   std::vector<std::string> found;
   for (const json::value& each : value.get_array()) found.push_back(TRY(text(member, each)));
   return found;
@@ -61,7 +61,7 @@ Result<void> set_member(SessionSpec& spec, std::string_view name, const json::va
     spec.policy_words = TRY(words(name, value));
     // Behind it would stand a command of its own.
     if (std::ranges::find(spec.policy_words, "--") != spec.policy_words.end())
-      return wrong(name, "a list of options: there is a \"--\"");
+      return wrong_member(name, "a list of options: there is a \"--\"");
   } else if (name == "preload") {
     spec.preload = TRY(words(name, value));
   } else if (name == "memory_bytes") {
@@ -75,7 +75,7 @@ Result<void> set_member(SessionSpec& spec, std::string_view name, const json::va
   } else if (name == "output_bytes") {
     spec.output_bytes = TRY(number(name, value, 1024, uint64_t{1} << 30));
   } else if (name == "ipython" || name == "resume") {
-    if (!value.is_bool()) return wrong(name, "true or false");
+    if (!value.is_bool()) return wrong_member(name, "true or false");
     (name == "ipython" ? spec.ipython : spec.take_up_snapshot) = value.get_bool();
   } else {
     return Error{fmt::format("unknown member \"{}\"", printable(name)),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace caisson {
 
 namespace {
@@ -29,8 +31,6 @@ std::string finished(const ByteReader& reader, std::string name) {
   if (!name.empty()) name.pop_back();
   return name;
 }
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 }  // namespace
 

@@ -58,7 +58,7 @@ size_t count(const Upstream& upstream, const DnsQuestion& question) {
   return records.ok() ? records->size() : 0;
 }
 
-bool refuses(const Upstream& upstream, const DnsQuestion& question) {
+bool refuses_record(const Upstream& upstream, const DnsQuestion& question) {
   return !parse_dns_records(upstream.bytes, question).ok();
 }
 
@@ -117,17 +117,18 @@ TEST(DnsRecords, RecordsOfOtherNamesTypesAndClassesAreLeftOut) {
 TEST(DnsRecords, AliasesInACircleAreRefused) {
   Upstream upstream(kTxt);
   upstream.record("c00c", kCname, "0177c014").record("0177c014", kCname, "c00c");
-  EXPECT_TRUE(refuses(upstream, kTxt));
+  EXPECT_TRUE(refuses_record(upstream, kTxt));
 }
 
 TEST(DnsRecords, PointersThatDontLeadBackAreRefused) {
   size_t here = Upstream(kTxt).bytes.size();  // where the owner begins: 0x1d
   ASSERT_EQ(here, 0x1du);
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("c01d", kDnsTypeTxt, "0161"), kTxt));      // itself
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("0161c01d", kDnsTypeTxt, "0161"), kTxt));  // a circle
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("c028", kDnsTypeTxt, "0161"), kTxt));      // forward
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("ffff", kDnsTypeTxt, "0161"), kTxt));      // outside
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("4161", kDnsTypeTxt, "0161"), kTxt));      // no such
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("c01d", kDnsTypeTxt, "0161"), kTxt));  // itself
+  EXPECT_TRUE(
+      refuses_record(Upstream(kTxt).record("0161c01d", kDnsTypeTxt, "0161"), kTxt));  // a circle
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("c028", kDnsTypeTxt, "0161"), kTxt));  // forward
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("ffff", kDnsTypeTxt, "0161"), kTxt));  // outside
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("4161", kDnsTypeTxt, "0161"), kTxt));  // no such
   EXPECT_EQ(count(Upstream(kTxt).record("c00c", kDnsTypeTxt, "0161"), kTxt), 1u);
 }
 
@@ -143,7 +144,7 @@ TEST(DnsRecords, ALongChainOfPointersIsRefused) {
     return upstream.record(fmt::format("{:04x}", 0xc000 | to), kDnsTypeTxt, "0161");
   };
   EXPECT_EQ(count(chain(20), kTxt), 1u);
-  EXPECT_TRUE(refuses(chain(40), kTxt));
+  EXPECT_TRUE(refuses_record(chain(40), kTxt));
 }
 
 TEST(DnsRecords, AnExpandedNameHasTheSameBounds) {
@@ -156,24 +157,24 @@ TEST(DnsRecords, AnExpandedNameHasTheSameBounds) {
     return Upstream(kSrv).record("c00c", kDnsTypeSrv, "000000000050" + labels + "c017");
   };
   EXPECT_EQ(count(with(fits), kSrv), 1u);
-  EXPECT_TRUE(refuses(with(more), kSrv));
-  EXPECT_TRUE(refuses(with("03612e62"), kSrv));  // a dot within a label
+  EXPECT_TRUE(refuses_record(with(more), kSrv));
+  EXPECT_TRUE(refuses_record(with("03612e62"), kSrv));  // a dot within a label
 }
 
 TEST(DnsRecords, DataThatIsntWhatItsTypeSaysIsRefused) {
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("c00c", kDnsTypeTxt, ""), kTxt));
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("c00c", kDnsTypeTxt, "0361"), kTxt));
-  EXPECT_TRUE(refuses(Upstream(kSrv).record("c00c", kDnsTypeSrv, "00000000005000ff"), kSrv));
-  EXPECT_TRUE(refuses(Upstream(kSrv).record("c00c", kDnsTypeSrv, "0000000000"), kSrv));
-  EXPECT_TRUE(refuses(Upstream(kTxt).record("c00c", kCname, "0161c01400"), kTxt));
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("c00c", kDnsTypeTxt, ""), kTxt));
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("c00c", kDnsTypeTxt, "0361"), kTxt));
+  EXPECT_TRUE(refuses_record(Upstream(kSrv).record("c00c", kDnsTypeSrv, "00000000005000ff"), kSrv));
+  EXPECT_TRUE(refuses_record(Upstream(kSrv).record("c00c", kDnsTypeSrv, "0000000000"), kSrv));
+  EXPECT_TRUE(refuses_record(Upstream(kTxt).record("c00c", kCname, "0161c01400"), kTxt));
   DnsQuestion a = ask("example.com", kDnsTypeA);
-  EXPECT_TRUE(refuses(Upstream(a).record("c00c", kDnsTypeA, "0102030405"), a));
+  EXPECT_TRUE(refuses_record(Upstream(a).record("c00c", kDnsTypeA, "0102030405"), a));
   EXPECT_EQ(count(Upstream(a).record("c00c", kDnsTypeA, "01020304"), a), 1u);
 }
 
 TEST(DnsRecords, TheAnswerMustBeToThisQuestion) {
-  EXPECT_TRUE(refuses(Upstream(ask("example.org", kDnsTypeTxt)), kTxt));
-  EXPECT_TRUE(refuses(Upstream(ask("example.com", kDnsTypeSrv)), kTxt));
+  EXPECT_TRUE(refuses_record(Upstream(ask("example.org", kDnsTypeTxt)), kTxt));
+  EXPECT_TRUE(refuses_record(Upstream(ask("example.com", kDnsTypeSrv)), kTxt));
   EXPECT_EQ(count(Upstream(ask("eXample.COM", kDnsTypeTxt)).record("c00c", 16, "0161"), kTxt), 1u);
 }
 
@@ -182,7 +183,7 @@ TEST(DnsRecords, ACodeACutOrAQueryIsAnError) {
     Upstream upstream(kTxt);
     ASSERT_EQ(count(upstream, kTxt), 0u);
     upstream.bytes[static_cast<size_t>(at)] ^= static_cast<uint8_t>(bit);
-    EXPECT_TRUE(refuses(upstream, kTxt)) << at << ' ' << bit;
+    EXPECT_TRUE(refuses_record(upstream, kTxt)) << at << ' ' << bit;
   }
 }
 
@@ -191,12 +192,12 @@ TEST(DnsRecords, ThereIsAnEndToHowManyAreRead) {
   for (int i = 0; i < 256; ++i) upstream.record("c00c", kDnsTypeTxt, "0161");
   EXPECT_EQ(count(upstream, kTxt), 256u);
   upstream.record("c00c", kDnsTypeTxt, "0161");
-  EXPECT_TRUE(refuses(upstream, kTxt));
+  EXPECT_TRUE(refuses_record(upstream, kTxt));
 }
 
 TEST(DnsRecords, OtherTypesAreNotRead) {
   DnsQuestion mx = ask("example.com", 15);
-  EXPECT_TRUE(refuses(Upstream(mx), mx));
+  EXPECT_TRUE(refuses_record(Upstream(mx), mx));
 }
 
 TEST(DnsRecords, ATimeWithTheTopBitIsNone) {

@@ -11,7 +11,7 @@ constexpr uint32_t kFirst = 198u << 24 | 18u << 16, kMask = 0xfffe0000;  // 198.
 // .0 and .255 look like a network and its broadcast address to old programs: 254 of 256 are used.
 constexpr uint32_t kPerBlock = 254, kBlocks = 512;
 constexpr std::array<uint8_t, 12> kPrefix = {0xfd, 'c', 'a', 'i', 's', 's', 'o', 'n', 0, 0, 0, 0};
-constexpr size_t kLongestName = 253;
+constexpr size_t kLongestFakeName = 253;
 
 uint32_t value_of(uint32_t number) {
   return kFirst + (number / kPerBlock << 8) + 1 + number % kPerBlock;
@@ -52,7 +52,7 @@ FakeAddresses::FakeAddresses(size_t limit) : limit_(std::min<size_t>(limit, kPer
 
 std::optional<FakeAddresses::Pair> FakeAddresses::address_of(const std::string& name) {
   if (auto known = numbers_.find(name); known != numbers_.end()) return pair_of(known->second);
-  if (name.empty() || name.size() > kLongestName || names_.size() >= limit_ ||
+  if (name.empty() || name.size() > kLongestFakeName || names_.size() >= limit_ ||
       name_bytes_ + name.size() > kMaxNameBytes)
     return {};
   auto number = static_cast<uint32_t>(names_.size());

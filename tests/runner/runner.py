@@ -64,10 +64,22 @@ def parser():
     return words
 
 
-def tests_in(folder, names=(), files=("test_*.py",)):
-    loader = unittest.TestLoader()
-    if names:
-        loader.testNamePatterns = [name if "*" in name else f"*{name}*" for name in names]
+class Loader(unittest.TestLoader):
+    """Leaves out the tests whose names have one of these words."""
+
+    def __init__(self, names, without):
+        super().__init__()
+        self.without = without
+        if names:
+            self.testNamePatterns = [name if "*" in name else f"*{name}*" for name in names]
+
+    def getTestCaseNames(self, testCaseClass):  # pylint: disable=invalid-name
+        names = super().getTestCaseNames(testCaseClass)
+        return [name for name in names if not any(word in name for word in self.without)]
+
+
+def tests_in(folder, names=(), files=("test_*.py",), without=()):
+    loader = Loader(names, without)
     suite = unittest.TestSuite()
     for pattern in files:
         suite.addTests(loader.discover(folder, pattern=pattern, top_level_dir=folder))
@@ -78,7 +90,8 @@ def run_half(folder, options, files=("test_*.py",)):
     """(passed, failed) of the tests of a folder, shown as they run."""
     result = unittest.TextTestRunner(
         stream=sys.stdout, resultclass=Result,
-        verbosity=2 if options.v else 1).run(tests_in(folder, options.k, files))
+        verbosity=2 if options.v else 1).run(
+            tests_in(folder, options.k, files, getattr(options, "without", ())))
     if options.v:
         for seconds, name in sorted(result.slow, reverse=True)[:15]:
             print(f"{seconds:7.2f} s  {name}")
@@ -119,10 +132,11 @@ def run_quietly(folder, names):
             tests_in(folder, names))
 
 
-def run_mutants(folder, use_mutant, only=()):
+def run_mutants(folder, use_mutant, only=(), without=()):
     """(passed, failed). A control that no test misses is a failure, and so is a test that fails
     without a cause. `use_mutant` is told the control to leave out, or None."""
-    controls = [one for one in read_controls(folder) if not only or one[0] in only]
+    controls = [one for one in read_controls(folder)
+                if (not only or one[0] in only) and one[0] not in without]
     if not controls:
         return 0, 0
     use_mutant(None)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Tests of sessions in cells. Prints 'N passed, N failed'.
 
-    tests/sessions/run.py CAISSON DRIVER [--own-cells] [--full] [-v] [-k WORD]
-    tests/sessions/run.py CAISSON DRIVER --mutants [-k CONTROL]   both of the preset `mutant`: each
+    tests/sessions/run.py CAISSON DRIVER [--own-cells] [--full] [-v] [-k WORD] [--without WORD]
+    tests/sessions/run.py CAISSON DRIVER --mutants [-k CONTROL] [--without CONTROL]
+                                         both of the preset `mutant`: each
                                          control of controls.txt is taken away once, and its tests
                                          must notice; needs forks of a zygote
 
@@ -42,8 +43,8 @@ def use_mutant(name):
             host.close()
 
 
-def run_mutants(only):
-    passed, failed = runner.run_mutants(HERE, use_mutant, only)
+def run_mutants(only, without):
+    passed, failed = runner.run_mutants(HERE, use_mutant, only, without)
     for name in BROKEN:
         print("FAIL %s: no session begins" % name)
     return runner.last_line(passed, failed + len(BROKEN))
@@ -58,12 +59,13 @@ def main():
     options.add_argument("--mutants", action="store_true")
     options.add_argument("-v", action="store_true")
     options.add_argument("-k", action="append", default=[])
+    options.add_argument("--without", action="append", default=[])
     chosen = options.parse_args()
     harness.use(chosen.caisson, chosen.driver)
     harness.OWN_CELLS = chosen.own_cells
     harness.FULL = chosen.full
     if chosen.mutants:
-        return run_mutants(chosen.k)
+        return run_mutants(chosen.k, chosen.without)
     return runner.run(HERE, chosen)
 
 
