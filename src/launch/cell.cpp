@@ -1,7 +1,5 @@
 #include "launch/cell.h"
 
-#include "launch/id_mapping.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
@@ -16,6 +14,8 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "launch/id_mapping.h"
+#include "launch/other_core.h"
 #include "sys/kernel_numbers.h"
 #include "sys/monotonic.h"
 #include "sys/raw_syscall.h"
@@ -180,6 +180,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   }
   if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), options.inside_cell);
   cell.pid_ = static_cast<pid_t>(pid);
+  begin_on_another_core(cell.pid_);
   cell.pidfd_.reset(pidfd);
   cell.stamps_.cloned = monotonic_ns();
   cell.control_ = std::move(control.read);
