@@ -36,7 +36,7 @@ Task<> take_over(Core& core, Socket cell, std::unique_ptr<PublishPool>& pool) {
   }
 }
 
-int fail(int control_fd, const Error& error) {
+int fail_to_start(int control_fd, const Error& error) {
   ControlOut out;
   out.set_fd(control_fd);
   out.send(ControlType::kFailed, error.what);
@@ -51,7 +51,7 @@ int run_gateway(GatewayConfig config, int control_fd, int cell_fd) {
   std::signal(SIGPIPE, SIG_IGN);
   UniqueFd control(control_fd), cell(cell_fd);
   Result<std::unique_ptr<Core>> made = Core::make(std::move(config));
-  if (!made.ok()) return fail(control.get(), made.error());
+  if (!made.ok()) return fail_to_start(control.get(), made.error());
   Core& core = **made;
   std::unique_ptr<PublishPool> pool;
   core.control.set_fd(control.get());

@@ -65,7 +65,7 @@ std::string hmac(std::string_view key, std::string_view text) {
   return {reinterpret_cast<char*>(digest), size};
 }
 
-std::string canonical_path(std::string_view target, SigV4Style::Path style) {
+std::string canonical_aws_path(std::string_view target, SigV4Style::Path style) {
   std::string_view path = target.substr(0, target.find('?'));
   if (style == SigV4Style::Path::kOnce) return encoded(decoded(path), "/");
   return encoded(path, "/");
@@ -161,7 +161,7 @@ std::string sigv4_canonical(const SignedRequest& request, const SigV4& said, Sig
   std::vector<std::string> names = said.signed_headers;
   std::ranges::sort(names);
   std::string out =
-      fmt::format("{}\n{}\n{}\n", request.method, canonical_path(request.target, style.path),
+      fmt::format("{}\n{}\n{}\n", request.method, canonical_aws_path(request.target, style.path),
                   canonical_query(request.target, style.query));
   for (const std::string& name : names)
     out += fmt::format("{}:{}\n", name, canonical_value(request.fields, name));

@@ -34,7 +34,7 @@ std::string percent_decoded(std::string_view text) {
 }
 
 // Whether `name` is `suffix` or below it.
-bool is_within(std::string_view name, std::string_view suffix) {
+bool is_within_domain(std::string_view name, std::string_view suffix) {
   if (name == suffix) return true;
   return name.size() > suffix.size() && name.ends_with(suffix) &&
          name[name.size() - suffix.size() - 1] == '.';
@@ -57,7 +57,7 @@ bool entry_covers(std::string_view entry, const HostPort& where) {
   }
   if (parsed->port != where.port) return false;
   if (parsed->host.is_address() || where.host.is_address()) return parsed->host == where.host;
-  return is_within(where.host.name, parsed->host.name);
+  return is_within_domain(where.host.name, parsed->host.name);
 }
 
 }  // namespace

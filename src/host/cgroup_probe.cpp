@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<const char*, 3> kControllers = {"memory", "pids", "cpu"};
 
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string parent_cgroup_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 class Probe {
@@ -127,7 +127,7 @@ class Probe {
   // (2) The parent of our own cgroup, when it hands out controllers already.
   bool try_parent(const CgroupTree::Place& place) {
     if (place.own == place.mount) return false;
-    std::string parent = parent_of(place.own);
+    std::string parent = parent_cgroup_of(place.own);
     if (!can_hold_cells(parent)) return false;
     return take(parent, tree_.read(parent + "/cgroup.subtree_control"));
   }

@@ -18,7 +18,7 @@ constexpr const char* kName = "audit folder";
 constexpr const char* kWhy = "every execution is on record; without a record nothing runs";
 constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
-Check fail(std::string found, Lines fix) {
+Check failed_check(std::string found, Lines fix) {
   fix.push_back(fix.empty() ? "# keep the record elsewhere:" : "# or keep the record elsewhere:");
   fix.push_back("export XDG_STATE_HOME=/a/folder/of/yours");
   return {kName, CheckStatus::kFail, std::move(found), kWhy, std::move(fix)};
@@ -29,17 +29,18 @@ std::optional<Check> refuse(const std::string& path, const FileFacts& found, Kin
                             uid_t uid) {
   std::string quoted = shell_quote(path);
   if (found.kind != wanted)
-    return fail(
+    return failed_check(
         fmt::format("{} is {}", path, found.kind == Kind::kLink ? "a link" : "something else"),
         {fmt::format("mv {0} {0}.aside", quoted)});
   if (found.owner != uid)
-    return fail(fmt::format("{} belongs to uid {}", path, found.owner),
-                {fmt::format("sudo chown {} {}", uid, quoted)});
+    return failed_check(fmt::format("{} belongs to uid {}", path, found.owner),
+                        {fmt::format("sudo chown {} {}", uid, quoted)});
   if (found.mode & kOthersWrite)
-    return fail(fmt::format("{} can be written by others", path),
-                {fmt::format("chmod go-w {}", quoted)});
+    return failed_check(fmt::format("{} can be written by others", path),
+                        {fmt::format("chmod go-w {}", quoted)});
   if (!found.writable)
-    return fail(fmt::format("{} can't be written", path), {fmt::format("chmod u+rwX {}", quoted)});
+    return failed_check(fmt::format("{} can't be written", path),
+                        {fmt::format("chmod u+rwX {}", quoted)});
   return std::nullopt;
 }
 
@@ -47,23 +48,24 @@ std::optional<Check> refuse(const std::string& path, const FileFacts& found, Kin
 Check judge_missing(const DeepFacts& facts) {
   const AuditFacts& audit = facts.audit;
   if (!audit.above_facts || audit.above_facts->kind != Kind::kFolder)
-    return fail(fmt::format("{} is no folder", audit.above), {});
+    return failed_check(fmt::format("{} is no folder", audit.above), {});
   const FileFacts& above = *audit.above_facts;
   if (!above.writable)
-    return fail(fmt::format("{} can't be made: {} is not writable by uid {}", audit.folder,
-                            audit.above, facts.host.uid),
-                {});
+    return failed_check(fmt::format("{} can't be made: {} is not writable by uid {}", audit.folder,
+                                    audit.above, facts.host.uid),
+                        {});
   bool is_trusted = above.owner == facts.host.uid || above.owner == 0;
   bool can_be_swapped = (above.mode & kOthersWrite) && !(above.mode & S_ISVTX);
   if (!is_trusted)
-    return fail(fmt::format("{} can't be made safely: {} belongs to uid {}", audit.folder,
-                            audit.above, above.owner),
-                {});
+    return failed_check(fmt::format("{} can't be made safely: {} belongs to uid {}", audit.folder,
+                                    audit.above, above.owner),
+                        {});
   if (can_be_swapped)
-    return fail(fmt::format("{} can't be made safely: {} can be written by others", audit.folder,
-                            audit.above),
-                {fmt::format("{}chmod go-w {}", above.owner == facts.host.uid ? "" : "sudo ",
-                             shell_quote(audit.above))});
+    return failed_check(
+        fmt::format("{} can't be made safely: {} can be written by others", audit.folder,
+                    audit.above),
+        {fmt::format("{}chmod go-w {}", above.owner == facts.host.uid ? "" : "sudo ",
+                     shell_quote(audit.above))});
   return {kName, CheckStatus::kOk,
           fmt::format("{} will be made with the first record", audit.folder)};
 }

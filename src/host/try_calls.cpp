@@ -50,7 +50,7 @@ long install_filter(long flags) {
 
 long no_new_privileges() { return sys_call(SYS_prctl, long{PR_SET_NO_NEW_PRIVS}, 1L, 0L, 0L, 0L); }
 
-long restrict_by_landlock() {
+long try_to_restrict() {
   kernel::LandlockRuleset rules{1 /* LANDLOCK_ACCESS_FS_EXECUTE */, 0, 0};
   constexpr long kFirstAbiSize = sizeof rules.handled_fs;
   long ruleset = sys_call(kernel::kLandlockCreateRuleset, &rules, kFirstAbiSize, 0L);
@@ -85,7 +85,7 @@ void try_seccomp(DeepFacts& facts) {
 }
 
 void try_landlock(DeepFacts& facts) {
-  Trial trial = run_trial(0, [](TrialSteps steps) { steps.take(0, restrict_by_landlock); });
+  Trial trial = run_trial(0, [](TrialSteps steps) { steps.take(0, try_to_restrict); });
   facts.landlock = trial.attempt(0, "landlock_restrict_self");
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kBacklog = 128;
 
-Result<uint16_t> parse_port(std::string_view text, std::string_view whole) {
+Result<uint16_t> parse_listening_port(std::string_view text, std::string_view whole) {
   uint16_t port = 0;
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), port);
   if (text.empty() || failed != std::errc() || end != text.data() + text.size())
@@ -87,9 +87,9 @@ std::string_view host_part(std::string_view text) {
 
 Result<Address> parse_loopback(std::string_view text) {
   size_t colon = text.rfind(':');
-  if (colon == text.npos) return Address{.port = TRY(parse_port(text, text))};
+  if (colon == text.npos) return Address{.port = TRY(parse_listening_port(text, text))};
   std::string_view host = text.substr(0, colon);
-  uint16_t port = TRY(parse_port(text.substr(colon + 1), text));
+  uint16_t port = TRY(parse_listening_port(text.substr(colon + 1), text));
   if (host == "127.0.0.1" || same_text(host, "localhost")) return Address{.port = port};
   if (host == "[::1]") return Address{.host = "::1", .port = port};
   return Error::plain(fmt::format("{}: not this machine's loopback", printable(text)),

@@ -67,19 +67,19 @@ void welcome(const SharedPtr& shared, UniqueFd fd, const Stream* door) {
   if (!std::exchange(shared->ticking, true)) spawn(shared->loop, tick(shared));
 }
 
-Task<> pause(Loop& loop, std::chrono::milliseconds time) {
+Task<> pause_for(Loop& loop, std::chrono::milliseconds time) {
   Timer timer(loop.get_executor(), time);
   boost::system::error_code ignored;
   co_await timer.async_wait(
       boost::asio::redirect_error(boost::asio::use_awaitable_t<Loop::executor_type>{}, ignored));
 }
 
-Task<> accept_all(SharedPtr shared, UniqueFd fd) {
+Task<> accept_clients(SharedPtr shared, UniqueFd fd) {
   Stream listener(shared->loop, std::move(fd));
   shared->listeners.push_back(&listener);
   for (int in_a_row = 0; !shared->stopped;) {
     // Those who give way have to be heard, and so has everybody else.
-    if (++in_a_row % kAtOnce == 0) co_await pause(shared->loop, std::chrono::milliseconds(0));
+    if (++in_a_row % kAtOnce == 0) co_await pause_for(shared->loop, std::chrono::milliseconds(0));
     UniqueFd client(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (client) {
       welcome(shared, std::move(client), &listener);
@@ -87,7 +87,7 @@ Task<> accept_all(SharedPtr shared, UniqueFd fd) {
       int failed = co_await listener.readable();
       if (failed) break;
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      co_await pause(shared->loop, kNoDescriptors);
+      co_await pause_for(shared->loop, kNoDescriptors);
     } else if (errno == EBADF || errno == EINVAL || errno == ENOTSOCK) {
       break;
     }
@@ -103,7 +103,7 @@ Server::Server(Loop& loop, ServerOptions options)
 Server::~Server() { stop(); }
 
 void Server::serve(UniqueFd listener) {
-  spawn(shared_->loop, accept_all(shared_, std::move(listener)));
+  spawn(shared_->loop, accept_clients(shared_, std::move(listener)));
 }
 
 void Server::stop() {

@@ -379,7 +379,7 @@ bool CompiledProgram::is_exec_step(uint32_t index) const {
          enter_steps_[index - init_steps_.size()].kind == StepKind::kExec;
 }
 
-static std::string describe(const Step& step) {
+static std::string describe_failure(const Step& step) {
   switch (step.kind) {
     case StepKind::kWriteFile:
       return fmt::format("write {}", step.path);
@@ -468,9 +468,9 @@ static std::string describe(const Step& step) {
 }
 
 std::string CompiledProgram::describe_step(uint32_t index) const {
-  if (index < init_steps_.size()) return describe(init_steps_[index]);
+  if (index < init_steps_.size()) return describe_failure(init_steps_[index]);
   index -= static_cast<uint32_t>(init_steps_.size());
-  return index < enter_steps_.size() ? describe(enter_steps_[index])
+  return index < enter_steps_.size() ? describe_failure(enter_steps_[index])
                                      : "start the program's process";
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kMark = "=?base64?", kMarkEnd = "?=";
 
-std::optional<std::string> decode_base64(std::string_view text) {
+std::optional<std::string> decode_header_base64(std::string_view text) {
   if (text.size() % 4 != 0) return std::nullopt;
   std::string out;
   unsigned bits = 0, padding = 0;
@@ -65,7 +65,7 @@ std::optional<std::string> header_value(std::string_view value) {
     return std::string(value);
   value.remove_prefix(kMark.size());
   value.remove_suffix(kMarkEnd.size());
-  return decode_base64(value);
+  return decode_header_base64(value);
 }
 
 Era era_of(const http::Request& request, const Frame& frame) {

@@ -22,7 +22,9 @@ constexpr std::chrono::microseconds kLongestStep{3'200};
 constexpr size_t kLineFrame = 320;  // what a line holds besides its event, rounded up
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
-const char* name_of(const std::string& path) { return path.c_str() + path.find_last_of('/') + 1; }
+const char* file_name_of(const std::string& path) {
+  return path.c_str() + path.find_last_of('/') + 1;
+}
 std::string line_after(AuditHead& head, const boost::json::object& event) {
   return make_audit_line(head, format_timestamp(now_ms()),
                          encode_event(event, kMaxAuditLine - kLineFrame));
@@ -52,7 +54,7 @@ std::string audit_head_path(const std::string& path) {
 Result<AuditLog> AuditLog::open(const std::string& path, std::chrono::milliseconds patience) {
   UniqueFd folder = TRY(open_own_folder(folder_of(path)));
   // O_APPEND: works with `chattr +a`, and no offset of ours can fall into the middle of the record.
-  UniqueFd file = TRY(open_own_file(folder.get(), name_of(path), O_APPEND, path));
+  UniqueFd file = TRY(open_own_file(folder.get(), file_name_of(path), O_APPEND, path));
   return AuditLog(std::move(folder), std::move(file), path, patience);
 }
 
@@ -62,7 +64,7 @@ Result<bool> AuditLog::was_replaced() const {
   struct stat ours {
   }, named{};
   if (::fstat(file_.get(), &ours) < 0) return Error::system("stat " + path_);
-  if (::fstatat(folder_.get(), name_of(path_), &named, AT_SYMLINK_NOFOLLOW) < 0) {
+  if (::fstatat(folder_.get(), file_name_of(path_), &named, AT_SYMLINK_NOFOLLOW) < 0) {
     if (errno == ENOENT) return true;
     return Error::system("stat " + path_);
   }
@@ -120,7 +122,7 @@ Result<void> AuditLog::append(const boost::json::object& event) {
   TRY(lock());
   ScopeExit unlock([this] { ::flock(file_.get(), LOCK_UN); });
   std::string head_path = audit_head_path(path_);
-  UniqueFd head_file = TRY(open_own_file(folder_.get(), name_of(head_path), 0, head_path));
+  UniqueFd head_file = TRY(open_own_file(folder_.get(), file_name_of(head_path), 0, head_path));
   std::optional<AuditHead> head = read_audit_head(head_file.get());
   AuditTail tail = TRY(find_audit_tail(file_.get(), head));
   uint64_t size = tail.head.end;

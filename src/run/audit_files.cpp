@@ -45,13 +45,13 @@ Error open_error(const std::string& path, int errnum) {
       .with_hint("set XDG_STATE_HOME to a folder that you can write");
 }
 
-std::string parent_of(const std::string& path) {
+std::string parent_folder_of(const std::string& path) {
   size_t slash = path.find_last_of('/');
   return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
 }
 
 Result<UniqueFd> make_folder(const std::string& path) {
-  std::string above = parent_of(path);
+  std::string above = parent_folder_of(path);
   UniqueFd parent{::open(above.c_str(), kFolderFlags)};
   if (!parent && errno == ENOENT && above != "/")
     parent = TRY(make_folder(above));

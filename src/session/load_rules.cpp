@@ -76,11 +76,12 @@ std::vector<Part> parts_of(std::string_view path) {
   return parts;
 }
 
-bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != text.npos; }
+bool has_rule_wildcard(std::string_view text) { return text.find_first_of("*?[") != text.npos; }
 
 // Letters are compared without their case, as the cell's own rules do (T06).
 bool part_matches(const LoadPattern& pattern, const std::string& part, const std::string& name) {
-  if (pattern.literal || !has_wildcard(part)) return ::strcasecmp(part.c_str(), name.c_str()) == 0;
+  if (pattern.literal || !has_rule_wildcard(part))
+    return ::strcasecmp(part.c_str(), name.c_str()) == 0;
   return ::fnmatch(part.c_str(), name.c_str(), FNM_NOESCAPE | FNM_CASEFOLD) == 0;
 }
 
@@ -119,7 +120,7 @@ size_t matched_bytes(const LoadPattern& pattern, const std::string& path) {
 size_t head_of(const LoadPattern& pattern) {
   size_t end = 0;
   for (const Part& one : parts_of(pattern.text)) {
-    if (!pattern.literal && has_wildcard(one.text)) break;
+    if (!pattern.literal && has_rule_wildcard(one.text)) break;
     end = one.end;
   }
   return end;

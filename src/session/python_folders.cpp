@@ -39,7 +39,7 @@ std::string parent(const std::string& path) {
   return slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
 }
 
-bool lies_in(std::string_view path, std::string_view folder) {
+bool lies_below_path(std::string_view path, std::string_view folder) {
   return path == folder || folder == "/" ||
          (path.starts_with(folder) && path[folder.size()] == '/');
 }
@@ -229,19 +229,20 @@ bool WritableFolders::touch(const PythonFolders& python) const {
   };
   auto lies_in_any = [&](const WrittenFolder& folder) {
     return std::ranges::any_of(folders_, [&](const auto& one) {
-      return lies_in(folder.path, one.first) || is_same(folder.identity, one.second.identity);
+      return lies_below_path(folder.path, one.first) ||
+             is_same(folder.identity, one.second.identity);
     });
   };
   auto is_around_any = [&](const WrittenFolder& folder) {
     return std::ranges::any_of(folders_, [&](const auto& one) {
       const std::vector<FileIdentity>& above = one.second.above;
-      return lies_in(one.first, folder.path) || std::ranges::any_of(above, [&](const auto& each) {
-               return is_same(each, folder.identity);
-             });
+      return lies_below_path(one.first, folder.path) ||
+             std::ranges::any_of(above,
+                                 [&](const auto& each) { return is_same(each, folder.identity); });
     });
   };
   auto is_near = [&](const WrittenFolder& folder) {
-    if (any_ && !lies_in(folder.path, "/usr") && folder.path != "/") return true;
+    if (any_ && !lies_below_path(folder.path, "/usr") && folder.path != "/") return true;
     return lies_in_any(folder) || is_around_any(folder);
   };
   if (python.any && !empty()) return true;

@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t kPatienceMs = 60'000;
 constexpr size_t kMaxTalk = 64 * 1024;
 
-int64_t now_ms() {
+int64_t monotonic_now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
@@ -33,12 +33,12 @@ int64_t now_ms() {
 // What it says until it ends or closes its output. False when that takes too long. The process is
 // watched too: something that it left running may hold the pipe open.
 bool read_until_end(int fd, int process, std::string& talk) {
-  int64_t end = now_ms() + kPatienceMs;
+  int64_t end = monotonic_now_ms() + kPatienceMs;
   char buffer[4096];
   for (;;) {
     pollfd watched[] = {{.fd = fd, .events = POLLIN, .revents = 0},
                         {.fd = process, .events = POLLIN, .revents = 0}};
-    int64_t left = end - now_ms();
+    int64_t left = end - monotonic_now_ms();
     if (left <= 0) return false;
     if (::poll(watched, 2, static_cast<int>(left)) <= 0) continue;
     if (!watched[0].revents) return true;

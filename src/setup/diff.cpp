@@ -22,7 +22,7 @@ size_t common_front(auto from, auto from_end, auto to, auto to_end) {
 
 // A file without line breaks is one line, with everybody's keys in it: of such a line only what
 // differs from its counterpart is shown.
-std::string shown(std::string_view line, std::string_view other) {
+std::string shown_line(std::string_view line, std::string_view other) {
   if (line.size() <= kLongLine) return printable(line);
   size_t front = common_front(line.begin(), line.end(), other.begin(), other.end());
   std::string_view rest = line.substr(front), other_rest = other.substr(front);
@@ -33,7 +33,7 @@ std::string shown(std::string_view line, std::string_view other) {
 void add_lines(std::string& out, char sign, std::span<const std::string_view> lines,
                std::span<const std::string_view> others) {
   for (size_t i = 0; i < lines.size(); ++i)
-    out += fmt::format("{}{}\n", sign, shown(lines[i], i < others.size() ? others[i] : ""));
+    out += fmt::format("{}{}\n", sign, shown_line(lines[i], i < others.size() ? others[i] : ""));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::string indent_at(std::string_view text, size_t at) {
   return std::string(text.substr(begin, std::min(end, at) - begin));
 }
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   return json::serialize(json::string(json::string_view(text.data(), text.size())));
 }
 
@@ -55,7 +55,7 @@ std::string pretty(const json::value& value, const Layout& layout, const std::st
   if (!object || object->empty()) return json::serialize(value);
   std::string inner = indent + layout.unit, out = "{", comma;
   for (const auto& [key, member] : *object) {
-    out += comma + layout.newline + inner + quoted(key) + ": " + pretty(member, layout, inner);
+    out += comma + layout.newline + inner + json_quoted(key) + ": " + pretty(member, layout, inner);
     comma = ",";
   }
   return out + layout.newline + indent + "}";
@@ -67,7 +67,7 @@ std::string in_line(const json::value& value) {
   if (!object) return json::serialize(value);
   std::string out, comma;
   for (const auto& [key, member] : *object) {
-    out += comma + quoted(key) + ": " + in_line(member);
+    out += comma + json_quoted(key) + ": " + in_line(member);
     comma = ", ";
   }
   return "{" + out + "}";
@@ -99,7 +99,8 @@ size_t behind_remark(std::string_view text, size_t at) {
 std::string insert_first(std::string_view text, const JsonSpans& object, const std::string& key,
                          const json::value& value, const Layout& layout) {
   std::string outer = indent_at(text, object.open), inner = outer + layout.unit;
-  std::string member = layout.newline + inner + quoted(key) + ": " + pretty(value, layout, inner);
+  std::string member =
+      layout.newline + inner + json_quoted(key) + ": " + pretty(value, layout, inner);
   std::string out(text.substr(0, object.open + 1));
   std::string_view within = text.substr(object.open + 1, object.close - object.open - 1);
   out += member;
@@ -116,11 +117,12 @@ std::string insert_last(std::string_view text, const JsonSpans& object, const st
   std::string_view before_first = text.substr(object.open, object.members[0].begin - object.open);
   if (before_first.find('\n') == std::string_view::npos) {
     std::string out(text.substr(0, last.end));
-    out += ", " + quoted(key) + ": " + in_line(value);
+    out += ", " + json_quoted(key) + ": " + in_line(value);
     return out + std::string(text.substr(last.end));
   }
   std::string indent = indent_at(text, last.begin);
-  std::string member = layout.newline + indent + quoted(key) + ": " + pretty(value, layout, indent);
+  std::string member =
+      layout.newline + indent + json_quoted(key) + ": " + pretty(value, layout, indent);
   bool trailing = last.comma != std::string::npos;
   size_t at = behind_remark(text, trailing ? last.comma + 1 : last.end);
   std::string out(text.substr(0, last.end));
@@ -268,7 +270,7 @@ Result<std::string> replace_string(std::string_view text, JsonDialect dialect, P
   if (at.depth != path.size() || !holder || !member)
     return Error::plain("\"" + printable(key) + "\" is not there");
   std::string out(text.substr(0, member->value));
-  out += quoted(value);
+  out += json_quoted(value);
   out += text.substr(member->end);
   (*holder)[key] = value;
   TRY(must_say(out, dialect, meant));

@@ -19,7 +19,7 @@ namespace caisson::setup {
 
 namespace {
 
-std::string parent_of(const std::string& path) {
+std::string parent_folder_of(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
 }
@@ -30,7 +30,7 @@ std::optional<std::string> real_path(const std::string& path) {
   return std::string(buffer);
 }
 
-bool is_within(const std::string& path, const std::string& folder) {
+bool is_within_folder(const std::string& path, const std::string& folder) {
   return path == folder || folder == "/" || path.starts_with(folder + "/");
 }
 
@@ -57,7 +57,7 @@ Result<std::vector<std::string>> make_folders(const std::string& folder) {
   while (::stat(at.c_str(), &above) < 0) {
     if (errno != ENOENT || at == "/") return Error::system("open " + at);
     missing.insert(missing.begin(), at);
-    at = parent_of(at);
+    at = parent_folder_of(at);
   }
   for (const std::string& one : missing) {
     if (::mkdir(one.c_str(), 0755) < 0 && errno != EEXIST) return Error::system("make " + one);
@@ -76,7 +76,8 @@ Error changed_meanwhile(const std::string& path) {
 Result<std::string> write_beside(const std::string& path, std::string_view text) {
   struct stat like {};
   bool exists = ::stat(path.c_str(), &like) == 0;
-  if (!exists && ::stat(parent_of(path).c_str(), &like) < 0) return Error::system("open " + path);
+  if (!exists && ::stat(parent_folder_of(path).c_str(), &like) < 0)
+    return Error::system("open " + path);
   std::string name = path + ".caisson-XXXXXX";
   UniqueFd fd{::mkostemp(name.data(), O_CLOEXEC)};
   if (!fd) return Error::system("make a file beside " + path);
@@ -117,13 +118,13 @@ Result<std::string> resolve(const Target& target) {
     struct stat link {};
     if (::lstat(at.c_str(), &link) == 0)
       return Error::plain(at + " is a link that leads nowhere", "mend or remove it");
-    std::string above = parent_of(at);
+    std::string above = parent_folder_of(at);
     missing = at.substr(above == "/" ? 0 : above.size()) + missing;
     at = above;
   }
   if (!missing.empty()) real = (*real == "/" ? "" : *real) + missing;
   std::optional<std::string> within = target.within.empty() ? "/" : real_path(target.within);
-  if (!within || !is_within(*real, *within))
+  if (!within || !is_within_folder(*real, *within))
     return Error::plain(target.path + " leads out of the project, to " + *real,
                         "replace the link by a file, then try again");
   return *real;
@@ -152,7 +153,7 @@ Result<std::vector<std::string>> apply_edit(const Edit& edit, const std::string&
   std::vector<std::string> folders;
   std::string beside;
   if (edit.after) {
-    folders = TRY(make_folders(parent_of(path)));
+    folders = TRY(make_folders(parent_folder_of(path)));
     beside = TRY(write_beside(path, *edit.after));
   }
   ScopeExit clean([&] {
@@ -207,7 +208,7 @@ void Receipts::drop(const Receipt& receipt) const {
   ::rmdir(folder_.c_str());
   // Only folders above the file, only empty ones, the innermost first.
   for (auto folder = receipt.folders.rbegin(); folder != receipt.folders.rend(); ++folder)
-    if (is_within(receipt.path, *folder)) ::rmdir(folder->c_str());
+    if (is_within_folder(receipt.path, *folder)) ::rmdir(folder->c_str());
 }
 
 }  // namespace caisson::setup

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 
+#include "policy/files.h"
 #include "policy/units.h"
 #include "rules/host_pattern.h"
 
 namespace caisson::srt {
 
 namespace {
-
-bool has_wildcard(const std::string& text) {
-  return text.find_first_of("*?[") != std::string::npos;
-}
 
 const Node* at(const Node& root, std::string_view section, std::string_view key) {
   const Node* inside = root.find(section);

@@ -27,7 +27,7 @@ constexpr int64_t kPatienceMs = 2000;
 constexpr const char* kHint =
     "start it in a scope of its own: systemd-run --user --scope -p Delegate=yes caisson …";
 
-int64_t now_ms() { return static_cast<int64_t>(monotonic_ns() / 1000000); }
+int64_t monotonic_now_ms() { return static_cast<int64_t>(monotonic_ns() / 1000000); }
 
 Error late(const char* doing) {
   return Error::from_errno(fmt::format("{} systemd's user manager", doing), ETIMEDOUT);
@@ -83,7 +83,7 @@ class BusConnection {
 
   Result<void> wait(short events) {
     for (;;) {
-      int64_t left = deadline_ - now_ms();
+      int64_t left = deadline_ - monotonic_now_ms();
       if (left <= 0) return late("wait for");
       pollfd wait{fd_.get(), events, 0};
       if (::poll(&wait, 1, static_cast<int>(left)) > 0) return {};
@@ -186,15 +186,15 @@ std::string cgroup_of(pid_t pid, const std::string& proc) {
 Result<void> await_move(pid_t pid, const std::string& unit, const std::string& proc,
                         int64_t deadline) {
   while (cgroup_of(pid, proc).find("/" + unit + "\n") == std::string::npos) {
-    if (now_ms() >= deadline) return late("wait for a scope from");
+    if (monotonic_now_ms() >= deadline) return late("wait for a scope from");
     ::poll(nullptr, 0, 2);
   }
   return {};
 }
 
 Result<void> request_scope(const std::string& runtime_dir, pid_t pid, const std::string& proc) {
-  int64_t deadline = now_ms() + kPatienceMs;
-  std::string unit = fmt::format("caisson-{}-{:x}.scope", pid, now_ms());
+  int64_t deadline = monotonic_now_ms() + kPatienceMs;
+  std::string unit = fmt::format("caisson-{}-{:x}.scope", pid, monotonic_now_ms());
   BusConnection manager = TRY(reach_manager(runtime_dir, deadline));
   TRY(manager.call({"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
                     "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))",

@@ -27,7 +27,7 @@ namespace json = boost::json;
 constexpr size_t kLongestName = 255;
 constexpr int kMostLooks = 8;
 
-std::string shown(const Workspace::Parts& parts) {
+std::string shown_file(const Workspace::Parts& parts) {
   return parts.empty() ? "/workspace" : printable("/workspace/" + join(parts, "/"));
 }
 
@@ -49,19 +49,19 @@ int open_at(int folder, const std::string& path, int flags) {
 Error refused(const Workspace::Parts& parts, std::string_view doing) {
   int why = errno;
   if (why == ELOOP || why == EXDEV)
-    return {fmt::format("{} leads through a link", shown(parts)),
+    return {fmt::format("{} leads through a link", shown_file(parts)),
             "links in a workspace are never followed", EACCES};
   if (why == EAGAIN)
-    return {fmt::format("{} is in use", shown(parts)),
+    return {fmt::format("{} is in use", shown_file(parts)),
             "a program in the session holds a lease on it, or moves folders above it", EAGAIN};
-  return Error::from_errno(fmt::format("{} {}", doing, shown(parts)), why);
+  return Error::from_errno(fmt::format("{} {}", doing, shown_file(parts)), why);
 }
 
 Result<void> check_names(const Workspace::Parts& parts) {
   for (const std::string& part : parts)
     if (part.empty() || part == "." || part == ".." || part.size() > kLongestName ||
         part.find('/') != part.npos || part.find('\0') != part.npos)
-      return Error{fmt::format("{} is not a path in the workspace", shown(parts)), {}, EINVAL};
+      return Error{fmt::format("{} is not a path in the workspace", shown_file(parts)), {}, EINVAL};
   return {};
 }
 
@@ -133,7 +133,7 @@ Result<UniqueFd> Workspace::open_parent(const Parts& parts, bool make) const {
 Result<bool> Workspace::is_folder(const Parts& parts) const {
   UniqueFd fd = TRY(open_beneath(parts, O_PATH | O_NOFOLLOW));
   struct stat found {};
-  if (::fstat(fd.get(), &found) < 0) return Error::system("look at " + shown(parts));
+  if (::fstat(fd.get(), &found) < 0) return Error::system("look at " + shown_file(parts));
   return S_ISDIR(found.st_mode);
 }
 
@@ -141,10 +141,10 @@ Task<Result<UniqueFd>> Workspace::list(session::Slices& slices, Parts parts) con
   Result<UniqueFd> fd = open_beneath(parts, O_RDONLY | O_DIRECTORY);
   if (!fd) co_return fd.error();
   if (is_too_large_to_list(fd->get()))
-    co_return Error{fmt::format("{} is too large a folder to be listed", shown(parts)),
+    co_return Error{fmt::format("{} is too large a folder to be listed", shown_file(parts)),
                     "name the files in it", E2BIG};
   DIR* stream = ::fdopendir(fd->get());
-  if (!stream) co_return Error::system("list " + shown(parts));
+  if (!stream) co_return Error::system("list " + shown_file(parts));
   fd->release();
   ScopeExit close([stream] { ::closedir(stream); });
   std::string text = "{\"files\":[";
@@ -154,7 +154,7 @@ Task<Result<UniqueFd>> Workspace::list(session::Slices& slices, Parts parts) con
     if (name == "." || name == "..") continue;
     if (entries == kMostEntries)
       co_return Error{
-          fmt::format("{} has more than {} entries", shown(parts), kMostEntries), {}, E2BIG};
+          fmt::format("{} has more than {} entries", shown_file(parts), kMostEntries), {}, E2BIG};
     struct stat found {};
     if (::fstatat(::dirfd(stream), entry->d_name, &found, AT_SYMLINK_NOFOLLOW) < 0) continue;
     text += (entries++ ? "," : "") + json::serialize(entry_of(name, found));
@@ -167,11 +167,11 @@ Result<UniqueFd> Workspace::open_file(const Parts& parts) const {
   // O_NONBLOCK: a FIFO in the file's place would hold us for ever.
   UniqueFd fd = TRY(open_beneath(parts, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   struct stat found {};
-  if (::fstat(fd.get(), &found) < 0) return Error::system("look at " + shown(parts));
+  if (::fstat(fd.get(), &found) < 0) return Error::system("look at " + shown_file(parts));
   if (!S_ISREG(found.st_mode))
-    return Error{fmt::format("{} is no plain file", shown(parts)), {}, EACCES};
+    return Error{fmt::format("{} is no plain file", shown_file(parts)), {}, EACCES};
   if (static_cast<uint64_t>(found.st_size) > kLargestFile)
-    return Error{fmt::format("{} is too large", shown(parts)),
+    return Error{fmt::format("{} is too large", shown_file(parts)),
                  fmt::format("at most {} bytes", kLargestFile), EFBIG};
   return fd;
 }

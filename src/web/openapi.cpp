@@ -47,7 +47,7 @@ json::object operation(const Route& route, std::string_view path) {
   return result;
 }
 
-std::string lower(std::string_view method) {
+std::string lower_method(std::string_view method) {
   std::string text(method);
   for (char& c : text) c = static_cast<char>(c | 0x20);
   return text;
@@ -60,7 +60,7 @@ json::object paths(std::span<const Route> routes) {
     if (path.ends_with("**")) path.replace(path.size() - 2, 2, "{path}");
     json::value& entry = all[path];
     if (!entry.is_object()) entry = json::object();
-    entry.as_object()[lower(route.method)] = operation(route, path);
+    entry.as_object()[lower_method(route.method)] = operation(route, path);
   }
   return all;
 }

@@ -29,7 +29,7 @@ Result<NewBranch> branch_of(const http::Request& request) {
   return NewBranch{TRY(text_member(body, "name")), TRY(text_member(body, "from"))};
 }
 
-Result<std::string> name_of(const http::Request& request) {
+Result<std::string> session_name_of(const http::Request& request) {
   return needed_text(TRY(parse_object(request.body)), "name");
 }
 
@@ -97,7 +97,7 @@ Task<http::Response> list_checkpoints(Api&, Call& call) {
 }
 
 Task<http::Response> make_checkpoint(Api&, Call& call) {
-  Result<std::string> name = name_of(call.request);
+  Result<std::string> name = session_name_of(call.request);
   if (!name.ok()) co_return error_response(name.error());
   Result<Turn> turn = co_await take_turn(call.entry);
   if (!turn.ok()) co_return error_response(turn.error());
