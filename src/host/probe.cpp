@@ -83,7 +83,7 @@ static bool core_helper_is_open() {
   return RealHostFiles().read("/proc/sys/kernel/core_pattern", 256).value_or("").starts_with('|');
 }
 
-HostFacts probe_host() {
+HostFacts probe_host(SystemFolders folders) {
   HostFacts facts;
   facts.uid = ::geteuid();
   facts.gid = ::getegid();
@@ -94,6 +94,7 @@ HostFacts probe_host() {
   facts.landlock_abi = landlock_abi();
   facts.cpus = usable_cpus();
   facts.cgroup = probe_cgroups(CgroupView{});
+  if (folders == SystemFolders::kOfTheHost) return facts;
   facts.system = system_entries();
   facts.etc = etc_entries();
   return facts;

@@ -9,7 +9,9 @@
 namespace caisson {
 
 // Cheap enough for every start (about 50 µs): nothing is tried out, only looked at.
-HostFacts probe_host();
+// kOfTheHost: the cell shows the host's own tree, and none of them is mounted by name.
+enum class SystemFolders { kOneByOne, kOfTheHost };
+HostFacts probe_host(SystemFolders = SystemFolders::kOneByOne);
 
 // Of these mounts' sources, those on a filesystem that can't be id-mapped (see
 // Plan::throwaway_ids).

@@ -177,11 +177,14 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
     if (plan.throwaway_ids) borrowed.emplace(TRY(BorrowedId::take(child.outside_id)));
     pid = clone_cell(cell.compiled_->clone_flags(), &pidfd, into);
     if (pid == 0) run_child(cell.compiled_->program());
+    if (pid > 0) begin_on_another_core(static_cast<pid_t>(pid));  // it waits behind us here
   }
   if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), options.inside_cell);
   cell.pid_ = static_cast<pid_t>(pid);
-  begin_on_another_core(cell.pid_);
   cell.pidfd_.reset(pidfd);
+  // With a warden there are more of us at work than cores, and who starts a gateway later must not
+  // keep it to one.
+  if (!plan.warden && !plan.gateway) cell.core_ = std::make_unique<OwnCore>();
   cell.stamps_.cloned = monotonic_ns();
   cell.control_ = std::move(control.read);
   control.write.reset();  // the child's end: ours must not keep it alive
@@ -255,7 +258,8 @@ Cell::Cell(Cell&& other) noexcept
       warden_(std::move(other.warden_)),
       compiled_(std::move(other.compiled_)),
       sweeper_(std::move(other.sweeper_)),
-      cgroup_(std::move(other.cgroup_)) {
+      cgroup_(std::move(other.cgroup_)),
+      core_(std::move(other.core_)) {
   other.cgroup_.reset();
   other.sweeper_.reset();
 }

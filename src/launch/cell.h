@@ -13,6 +13,7 @@
 #include "launch/cell_cgroup.h"
 #include "launch/cgroup_sweeper.h"
 #include "launch/compile.h"
+#include "launch/other_core.h"
 #include "plan/plan.h"
 
 namespace caisson {
@@ -64,7 +65,9 @@ class Cell {
     uint64_t max_rss_bytes = 0;
   };
   Used reap();
-  void release_cgroup();  // once all are gone
+  void release_cgroup();                           // once all are gone
+  bool stays() const { return core_ != nullptr; }  // its supervisor, on the core that it is on
+  void settle() { core_.reset(); }                 // this takes longer: it may go where it likes
 
  private:
   Cell() = default;
@@ -78,6 +81,7 @@ class Cell {
   std::unique_ptr<CompiledProgram> compiled_;
   std::optional<CgroupSweeper> sweeper_;  // goes after the cgroup that it watches
   std::optional<CellCgroup> cgroup_;
+  std::unique_ptr<OwnCore> core_;
 };
 
 }  // namespace caisson

@@ -111,15 +111,19 @@ int network_thread(void*) {
 
 // The scheduler likes to keep a new thread where its creator runs, and there it waits until that
 // one sleeps: half a millisecond, with a core idle beside it. Moved by its creator, before it has
-// run, it begins at once. It ends with its work, so nobody inherits the mask.
+// run, it begins at once. Then it may go where it likes: when it is woken for its last work, that
+// core may be taking another cell's network apart.
 void move_beside(long thread) {
   unsigned char mask[128]{};
   unsigned core = 0;
   long size = sys_call(SYS_sched_getaffinity, 0L, long{sizeof mask}, mask);
   if (sys_call(SYS_getcpu, &core, 0L, 0L) < 0) return;
   if (size <= 0 || core / 8 >= static_cast<unsigned long>(size)) return;
-  mask[core / 8] &= static_cast<unsigned char>(~(1u << core % 8));
-  sys_call(SYS_sched_setaffinity, thread, size, mask);  // fails where there is no other core: fine
+  unsigned char here = static_cast<unsigned char>(1u << core % 8);
+  mask[core / 8] &= static_cast<unsigned char>(~here);
+  if (sys_call(SYS_sched_setaffinity, thread, size, mask) < 0) return;  // there is no other core
+  mask[core / 8] |= here;
+  sys_call(SYS_sched_setaffinity, thread, size, mask);
 }
 
 }  // namespace

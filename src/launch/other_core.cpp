@@ -17,4 +17,19 @@ void begin_on_another_core(pid_t child) {
   ::sched_setaffinity(child, sizeof all, &all);
 }
 
+OwnCore::OwnCore() {
+  int core = ::sched_getcpu();
+  if (core < 0 || core >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof before_, &before_) != 0)
+    return;
+  cpu_set_t here;
+  CPU_ZERO(&here);
+  CPU_SET(static_cast<unsigned>(core), &here);
+  held_ = ::sched_setaffinity(0, sizeof here, &here) == 0;
+}
+
+void OwnCore::leave() {
+  if (held_) ::sched_setaffinity(0, sizeof before_, &before_);
+  held_ = false;
+}
+
 }  // namespace caisson

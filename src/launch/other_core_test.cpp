@@ -76,6 +76,27 @@ TEST_F(OtherCore, ABusyChildIsMoved) {
   ::waitpid(busy, nullptr, 0);
 }
 
+TEST_F(OtherCore, WhoHoldsItsCoreStaysThereAndGoesOnAsBefore) {
+  auto allowed = [] {
+    cpu_set_t found;
+    CPU_ZERO(&found);
+    EXPECT_EQ(::sched_getaffinity(0, sizeof found, &found), 0);
+    return found;
+  };
+  {
+    OwnCore core;
+    cpu_set_t now = allowed();
+    EXPECT_EQ(CPU_COUNT(&now), 1);
+    EXPECT_TRUE(CPU_ISSET(static_cast<unsigned>(::sched_getcpu()), &now));
+    core.leave();
+    now = allowed();
+    EXPECT_TRUE(CPU_EQUAL(&now, &all_));
+  }
+  { OwnCore core; }
+  cpu_set_t after = allowed();
+  EXPECT_TRUE(CPU_EQUAL(&after, &all_));
+}
+
 TEST_F(OtherCore, NobodyIsNoTrouble) { begin_on_another_core(-1); }
 
 }  // namespace

@@ -200,6 +200,7 @@ class FileResolver {
     std::optional<std::string> text = files_.read("/proc/self/mountinfo", kMostMountinfo);
     if (!text) return;
     for (const KernelMount& mount : kernel_mounts(*text)) {
+      if (!mount.shows_processes && !meets_writable(mount.path)) continue;  // read-only as it is
       auto kind = mount.shows_processes ? FilePlaceKind::kHidden : FilePlaceKind::kReadOnly;
       std::optional<FilePlace> place = place_at(mount.path, kind, "the kernel's own");
       if (!place || place->path != mount.path) continue;
@@ -209,6 +210,14 @@ class FileResolver {
       place->untold = true;
       candidates_.push_back(std::move(*place));
     }
+  }
+
+  // A host may have a dozen of these mounts, and each that is looked at costs four calls.
+  bool meets_writable(const std::string& path) const {
+    return rules_.unlimited || std::ranges::any_of(candidates_, [&](const FilePlace& one) {
+             return one.kind == FilePlaceKind::kWritable &&
+                    (is_within(one.path, path) || is_within(path, one.path));
+           });
   }
 
   void private_places() {

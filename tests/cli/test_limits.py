@@ -1,5 +1,7 @@
 """Every flag that limits, felt from inside the cell."""
+import os
 import resource
+import subprocess
 
 from harness import PYTHON, CliTest
 
@@ -73,6 +75,15 @@ class Limits(CliTest):
             self.assertEqual(result["stdout"], "1\n")
         else:
             self.assertRegex(result["limits"]["enforced_by"]["cpu"], "cgroup|all cores")
+
+    def test_all_cores_are_the_programs_and_caissons_own_after_a_moment(self):
+        code = ("import os, time\nprint(sorted(os.sched_getaffinity(0)), flush=True)\n"
+                "time.sleep(0.3)\nprint('still here', flush=True)\ntime.sleep(2)")
+        everywhere = os.sched_getaffinity(0)
+        caisson = self.start("exec", PYTHON, "-c", code, stdout=subprocess.PIPE)
+        self.assertEqual(caisson.stdout.readline().decode(), f"{sorted(everywhere)}\n")
+        self.assertEqual(caisson.stdout.readline().decode(), "still here\n")
+        self.assertEqual(os.sched_getaffinity(caisson.pid), everywhere)
 
     def test_part_of_a_core_takes_the_wall_time_for_it(self):
         code = ("import time\nend = time.process_time() + 0.2\n"
