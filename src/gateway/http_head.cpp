@@ -4,22 +4,11 @@
 #include <charconv>
 
 #include "base/control.h"
+#include "base/http_words.h"
 #include "base/text.h"
 
 namespace caisson {
 namespace {
-
-bool is_token_char(unsigned char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-  return c != 0 &&
-         std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
-}
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, is_token_char);
-}
-
-bool is_value_char(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
 // A fragment is never sent; who reads one may cut the path there.
 bool is_target_char(unsigned char c) { return c > 0x20 && c < 0x7f && c != '#'; }
@@ -52,8 +41,8 @@ Result<HttpField> parse_field(std::string_view line) {
   size_t colon = line.find(':');
   if (colon == line.npos) return Error::plain("a header line without a colon");
   std::string_view name = line.substr(0, colon), value = trim_blanks(line.substr(colon + 1));
-  if (!is_token(name)) return Error::plain("a header name that isn't one");
-  if (!std::ranges::all_of(value, is_value_char))
+  if (!is_http_token(name)) return Error::plain("a header name that isn't one");
+  if (!std::ranges::all_of(value, is_http_value_char))
     // Which one isn't said: the name may be the host's, and tell a secret.
     return Error::plain("a control byte in a header");
   return HttpField{std::string(name), std::string(value)};
@@ -98,7 +87,7 @@ Result<void> parse_request_line(std::string_view line, HttpHead& head) {
   std::string_view target = line.substr(first + 1, last - first - 1);
   std::optional<int> minor = minor_of(line.substr(last + 1));
   if (!minor) return Error::plain("a version other than HTTP/1.0 and HTTP/1.1");
-  if (!is_token(method) || method.size() > 32) return Error::plain("a method that isn't one");
+  if (!is_http_token(method) || method.size() > 32) return Error::plain("a method that isn't one");
   if (!is_request_target(target)) return Error::plain("a request target that isn't one");
   head.method = method;
   head.target = target;
@@ -114,7 +103,7 @@ Result<void> parse_status_line(std::string_view line, HttpHead& head) {
   if (failed != std::errc() || end != digits.data() + 3 || head.status < 100 || head.status > 999)
     return Error::plain("a status that isn't one");
   if (!reason.empty() && reason.front() != ' ') return Error::plain("no status line");
-  if (!std::ranges::all_of(reason, is_value_char))
+  if (!std::ranges::all_of(reason, is_http_value_char))
     return Error::plain("a control byte in the status line");
   head.reason = trim_blanks(reason);
   head.minor = *minor;

@@ -6,24 +6,13 @@
 #include <charconv>
 
 #include "base/control.h"
+#include "base/http_words.h"
 #include "base/text.h"
 
 namespace caisson::http {
 namespace {
 
 Error bad(std::string what, int status = 400) { return {std::move(what), {}, status}; }
-
-bool is_token_char(unsigned char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-  return c != 0 &&
-         std::string_view("!#$%&'*+-.^_`|~").find(static_cast<char>(c)) != std::string_view::npos;
-}
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, is_token_char);
-}
-
-bool is_value_char(unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); }
 
 // A fragment is never sent; who reads one may cut the path there. A backslash is a slash to some.
 bool is_target_char(unsigned char c) { return c > 0x20 && c < 0x7f && c != '#' && c != '\\'; }
@@ -50,8 +39,8 @@ Result<Field> parse_field(std::string_view line) {
   size_t colon = line.find(':');
   if (colon == line.npos) return bad("a header line without a colon");
   std::string_view name = line.substr(0, colon), value = trim_blanks(line.substr(colon + 1));
-  if (!is_token(name)) return bad("a header name that isn't one");
-  if (!std::ranges::all_of(value, is_value_char))
+  if (!is_http_token(name)) return bad("a header name that isn't one");
+  if (!std::ranges::all_of(value, is_http_value_char))
     return bad(fmt::format("a control byte in the header {}", name));
   return Field{std::string(name), std::string(value)};
 }
@@ -120,7 +109,7 @@ Result<void> parse_request_line(std::string_view line, Request& request) {
   std::string_view target = line.substr(first + 1, last - first - 1);
   if (version != "HTTP/1.1" && version != "HTTP/1.0")
     return bad("a version other than HTTP/1.0 and HTTP/1.1", 505);
-  if (!is_token(method) || method.size() > 16) return bad("a method that isn't one");
+  if (!is_http_token(method) || method.size() > 16) return bad("a method that isn't one");
   if (target.empty() || target.front() != '/' || !std::ranges::all_of(target, is_target_char))
     return bad("a request target that isn't a path");
   request.method = method;

@@ -30,6 +30,28 @@ long receive_descriptors(ChildState& state, int* fds, unsigned most) {
   return count;
 }
 
+long send_with_descriptor(int socket, iovec data, int fd) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  cmsghdr* part = CMSG_FIRSTHDR(&header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof(int));
+  *reinterpret_cast<int*>(CMSG_DATA(part)) = fd;
+  long sent = sys_call(SYS_sendmsg, long{socket}, &header, long{MSG_NOSIGNAL});
+  return sent < 0 ? sent : 0;
+}
+
+long send_descriptor(ChildState& state, MessageKind kind, int fd) {
+  ChildMessage message{};
+  message.kind = kind;
+  return send_with_descriptor(state.program->control_fd, {&message, sizeof message}, fd);
+}
+
 // Until here root was this process's saved id; from here on it is nobody outside.
 long take_ids(ChildState& state, const Step& step) {
   long uid = static_cast<long>(step.a), gid = static_cast<long>(step.b);

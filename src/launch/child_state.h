@@ -1,6 +1,8 @@
 // Shared by the files that run inside the cell before exec (child*.cpp, init.cpp).
 #pragma once
 
+#include <sys/uio.h>
+
 #include "launch/child_program.h"
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
@@ -56,6 +58,7 @@ long receive_descriptors(ChildState&, int* fds, unsigned most);  // child_ids.cp
 long take_ids(ChildState&, const Step&);
 long await_mounts(ChildState&);
 
+long send_with_descriptor(int socket, iovec data, int fd);
 // One descriptor to the supervisor, with a message around it.
 long send_descriptor(ChildState&, MessageKind, int fd);
 

@@ -2,31 +2,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "launch/child_state.h"
 
 namespace caisson {
-
-long send_descriptor(ChildState& state, MessageKind kind, int fd) {
-  ChildMessage message{};
-  message.kind = kind;
-  iovec data{&message, sizeof message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  cmsghdr* part = CMSG_FIRSTHDR(&header);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(sizeof(int));
-  *reinterpret_cast<int*>(CMSG_DATA(part)) = fd;
-  long sent = sys_call(SYS_sendmsg, long{state.program->control_fd}, &header, 0L);
-  return sent < 0 ? sent : 0;
-}
 
 long open_terminal(ChildState& state) {
   long master =

@@ -82,20 +82,7 @@ long spawn_warden(ChildState& state) {
 
 long hand_to_warden(ChildState& state, long listener) {
   char word = 'l';
-  iovec data{&word, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
-  msghdr header{};
-  header.msg_iov = &data;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  cmsghdr* part = CMSG_FIRSTHDR(&header);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(sizeof(int));
-  *reinterpret_cast<int*>(CMSG_DATA(part)) = static_cast<int>(listener);
-  long sent = sys_call(SYS_sendmsg, long{state.warden_sockets[1]}, &header, long{MSG_NOSIGNAL});
-  return sent < 0 ? sent : 0;
+  return send_with_descriptor(state.warden_sockets[1], {&word, 1}, static_cast<int>(listener));
 }
 
 }  // namespace caisson
