@@ -1,9 +1,14 @@
-// files FOLDER ROUNDS: how long a program takes to make and remove a file, to read, to write, to
-// look, to open. One line of JSON, microseconds each.
+// files FOLDER ROUNDS [filter]: how long a program takes to make and remove a file, to read, to
+// write, to look, to open. One line of JSON, microseconds each. With "filter" it does so behind a
+// seccomp filter of one instruction, which allows everything: what the kernel takes for having one
+// at all.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,8 +25,16 @@ static void need(int good, const char* what) {
   exit(1);
 }
 
+static void allow_everything(void) {
+  struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  struct sock_fprog filter = {1, &allow};
+  need(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges");
+  need(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0, "filter");
+}
+
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc != 3 && argc != 4) return 2;
+  if (argc == 4) allow_everything();
   int rounds = atoi(argv[2]);
   char name[64], buffer[4096] = {0};
   struct stat info;

@@ -88,16 +88,35 @@ bool is_fifo(long fd) {
          S_ISFIFO(info.st_mode);
 }
 
+long open_text(const char* text, uint64_t flags, uint64_t mode) {
+  OpenHow how{flags | O_CLOEXEC, 0, kResolveNoSymlinks | kResolveNoMagicLinks};
+  if (flags & (O_CREAT | kTmpfile)) how.mode = mode & 07777;
+  return sys_call(kOpenat2, long{AT_FDCWD}, text, &how, long{sizeof how});
+}
+
+// Most names that are to be made if they are not there are not there. What the kernel has made just
+// now is a plain file, of no procfs: nobody has to ask what it is, nor to open it without waiting
+// and then to have it wait again. Where a file was there the next ones are likely to be, too, and
+// are opened at once. -EEXIST: it was not tried, or there is one.
+long open_if_new(const Opening& open, const char* text) {
+  constexpr unsigned kNext = 16;
+  unsigned& likely_there = open.call.seen->likely_there;
+  if (!(open.flags & O_CREAT)) return -EEXIST;
+  if (!open.is_surely_new() && likely_there > 0) return --likely_there, -EEXIST;
+  long fd = open_text(text, open.flags | O_EXCL, open.mode);
+  if (fd == -EEXIST && !open.is_surely_new()) likely_there = kNext;
+  return fd;
+}
+
 // True when it is done with.
 bool open_quickly(const Opening& open, const char* text, uint32_t size, bool relative) {
   if (same(text, "/dev/tty")) return false;
   // A link on the way can lead out of a rule's reach: the long way finds out and refuses.
   if (is_doubtful(open, text, size)) return false;
-  OpenHow how{open.flags, 0, kResolveNoSymlinks | kResolveNoMagicLinks};
-  how.flags |= O_CLOEXEC;
-  if (!open.is_surely_new()) how.flags |= O_NONBLOCK;
-  if (open.flags & (O_CREAT | kTmpfile)) how.mode = open.mode & 07777;
-  long fd = sys_call(kOpenat2, long{AT_FDCWD}, text, &how, long{sizeof how});
+  long fd = open_if_new(open, text);
+  if (fd >= 0) return answer_with(open.call, fd, open.flags & O_CLOEXEC), true;
+  if (fd == -EEXIST && !open.is_surely_new())
+    fd = open_text(text, open.flags | O_NONBLOCK, open.mode);
   // A reader of a FIFO waits for its writer; asked not to wait, it gets in at once.
   if (fd >= 0 && open.waits() && (open.flags & O_ACCMODE) == O_RDONLY && is_fifo(fd)) {
     close_fd(fd);

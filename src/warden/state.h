@@ -38,7 +38,8 @@ class Post;
 // The caller that a thread of the warden served last.
 struct Seen {
   int thread = 0;
-  long folder = -1;  // the link to its folder, in /proc
+  long folder = -1;           // the link to its folder, in /proc
+  unsigned likely_there = 0;  // so many openings more are taken for such of a file that is there
 };
 
 struct Call {

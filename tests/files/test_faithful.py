@@ -55,6 +55,37 @@ class Faithful(cell.FilesCase):
                          ["True False", "1", "0", "exists", "absent", "folder", "no folder", "40",
                           "True", ""], ended.inner_err)
 
+    def test_what_is_there_is_opened_by_who_would_make_it(self):
+        """A new file is tried first, but not every time: so each of these, many times over."""
+        ended = self.python(
+            "import errno,fcntl,os\n"
+            "make=os.O_CREAT|os.O_WRONLY\n"
+            "open('there','w').write('old'); os.symlink('there','link'); os.symlink('made','dangling')\n"
+            "os.mkdir('folder'); os.mkfifo('fifo'); r=os.open('fifo',os.O_RDONLY|os.O_NONBLOCK)\n"
+            "open('closed','w').close(); os.chmod('closed',0)\n"
+            "seen=set()\n"
+            "def tell(what,path,flags):\n"
+            " try: f=os.open(path,flags,0o600)\n"
+            " except OSError as e: seen.add((what,errno.errorcode[e.errno])); return\n"
+            " waits=not fcntl.fcntl(f,fcntl.F_GETFL)&os.O_NONBLOCK\n"
+            " seen.add((what,os.fstat(f).st_size,waits)); os.close(f)\n"
+            "for i in range(40):\n"
+            " tell('there','there',make); tell('link','link',make)\n"
+            " tell('excl','there',make|os.O_EXCL); tell('excl link','dangling',make|os.O_EXCL)\n"
+            " tell('nofollow','link',make|os.O_NOFOLLOW)\n"
+            " tell('folder','folder',make); tell('fifo','fifo',make)\n"
+            " tell('dangling','dangling',make); os.unlink('made')\n"
+            " tell('new','new',make); os.unlink('new')\n"
+            " tell('at once','new',make|os.O_NONBLOCK); os.unlink('new')\n"
+            "tell('closed','closed',make); tell('cut','there',make|os.O_TRUNC)\n"
+            "print(sorted(map(str,seen)))", **self.protected())
+        waits = {"there": 3, "link": 3, "fifo": 0, "dangling": 0, "new": 0, "cut": 0}
+        errors = {"excl": "EEXIST", "excl link": "EEXIST", "nofollow": "ELOOP", "folder": "EISDIR",
+                  "closed": "EACCES"}
+        expected = [str((what, size, True)) for what, size in waits.items()]
+        expected += [str(pair) for pair in errors.items()] + [str(("at once", 0, False))]
+        self.assertEqual(ended.out, f"{sorted(expected)}\n", ended.inner_err)
+
     def test_file_that_was_closed_is_open_nowhere(self):
         ended = self.python(
             "import fcntl,os,subprocess\n"
