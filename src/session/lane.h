@@ -96,12 +96,14 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   // direct_calls.cpp
   Task<> await_report();
   Task<Result<Frame>> ask_directly(Call&, SteadyClock::time_point begin);
+  Task<> stay_awake(const Waiting&);
   void took_live(Frame);
   void hear_directly();
   bool take_direct_answer(DirectMessage);
   void stop_direct(StopReason);
   bool ended_by(const Frame& note);
   uint64_t draw_nonce();
+  void write_nonces();
 
   Task<Result<Frame>> last_wait(Waiting&, SteadyClock::time_point deadline);
   CallAnswer read_answer(Frame, uint64_t most);
@@ -130,8 +132,10 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   bool interrupted_early_ = false;
   uint32_t calls_ = 0;
   bool no_way_back_ = false;
+  bool is_brisk_ = false;         // its last call was answered soon
   std::vector<uint64_t> nonces_;  // drawn ahead
-  UniqueFd ring_;                 // the last ones, for the keeper to compare
+  uint32_t first_nonce_ = 0;      // the number of the call that the first of them is for
+  UniqueFd ring_;                 // these, and the ones before, for the keeper to compare
   CallFacts last_facts_;
   std::vector<std::string> notes_;
   std::string why_ended_;

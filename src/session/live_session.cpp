@@ -133,14 +133,16 @@ Task<Result<CallAnswer>> LiveSession::exec(ExecRequest request) {
   if (!lane_->alive()) co_return ended();
   if (request.code.size() > kMostCode)
     co_return Error::plain("code of more than 64 MiB", "pass data by set or load");
-  Result<std::shared_ptr<CallOutput>> output =
-      CallOutput::make(loop_, facts_.output_bytes, std::move(request.on_output));
-  if (!output) co_return output.error();
+  Result<OutputPipes> pipes = facts_.pipes->take();
+  if (!pipes) co_return pipes.error();
+  auto output = std::make_shared<CallOutput>(loop_, std::move(*pipes), facts_.output_bytes,
+                                             std::move(request.on_output));
+  boost::asio::post(loop_, [ahead = facts_.pipes] { ahead->refill(); });
   Call call{FrameType::kExec,
             std::move(request.code),
-            (*output)->take_writers(),
+            output->take_writers(),
             request.timeout.value_or(facts_.call_timeout),
-            *output,
+            output,
             nullptr};
   co_return co_await run(std::move(call));
 }

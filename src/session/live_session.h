@@ -18,7 +18,8 @@ struct SessionFacts {
   std::chrono::milliseconds call_timeout{0};
   uint64_t output_bytes = 0, memory_bytes = 0;
   std::shared_ptr<CellMaker> maker;
-  std::string private_workspace;  // made for it alone, goes with it
+  std::shared_ptr<PipesAhead> pipes;  // of the host
+  std::string private_workspace;      // made for it alone, goes with it
   bool asked_for_layers = false;
   std::string room;      // of its cell, when that is its own (rooms.h)
   std::string snapshot;  // where it is saved: what was reset must not come back from there

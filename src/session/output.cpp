@@ -1,7 +1,6 @@
 #include "session/output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,31 +19,18 @@ constexpr int kDrainRounds = 32;
 // into its pipes, and is read when it is over.
 constexpr std::chrono::milliseconds kUnwatched{1};
 
-// Of this end only: the cell's is another open file.
-void make_nonblocking(const UniqueFd& reader) { ::fcntl(reader.get(), F_SETFL, O_NONBLOCK); }
-
 }  // namespace
 
-CallOutput::CallOutput(Loop& loop, uint64_t most, Listener listener)
+CallOutput::CallOutput(Loop& loop, OutputPipes made, uint64_t most, Listener listener)
     : unwatched_(loop.get_executor()),
       pipes_{LoopDescriptor(loop.get_executor()), LoopDescriptor(loop.get_executor())},
+      made_(std::move(made)),
       left_(most),
       listener_(std::move(listener)) {}
 
-Result<std::shared_ptr<CallOutput>> CallOutput::make(Loop& loop, uint64_t most, Listener listener) {
-  auto output = std::make_shared<CallOutput>(loop, most, std::move(listener));
-  for (size_t i = 0; i < 2; ++i) {
-    int fds[2];
-    if (::pipe2(fds, O_CLOEXEC) != 0) return Error::system("make a pipe for a call's output");
-    output->readers_[i].reset(fds[0]);
-    output->writers_[i].reset(fds[1]);
-  }
-  return output;
-}
-
 std::vector<UniqueFd> CallOutput::take_writers() {
   std::vector<UniqueFd> writers;
-  for (UniqueFd& writer : writers_) writers.push_back(std::move(writer));
+  for (UniqueFd& writer : made_.writers) writers.push_back(std::move(writer));
   return writers;
 }
 
@@ -58,11 +44,10 @@ void CallOutput::start() {
 
 void CallOutput::watch() {
   for (size_t i = 0; i < 2; ++i) {
-    make_nonblocking(readers_[i]);
     boost::system::error_code failed;
-    pipes_[i].assign(readers_[i].get(), failed);
+    pipes_[i].assign(made_.readers[i].get(), failed);
     if (failed) continue;  // for want of memory: what fits into the pipe is read at the end
-    readers_[i].release();
+    made_.readers[i].release();
     wait(i);
   }
 }
@@ -77,7 +62,7 @@ void CallOutput::wait(size_t which) {
 
 bool CallOutput::read(size_t which, int rounds) {
   char bytes[kOutputBytes];
-  int fd = pipes_[which].is_open() ? pipes_[which].native_handle() : readers_[which].get();
+  int fd = pipes_[which].is_open() ? pipes_[which].native_handle() : made_.readers[which].get();
   for (int i = 0; i < rounds && fd >= 0; ++i) {
     ssize_t got = ::read(fd, bytes, sizeof bytes);
     if (got < 0 && errno == EAGAIN) return true;
@@ -99,17 +84,14 @@ void CallOutput::take(size_t which, std::string_view bytes) {
 
 void CallOutput::finish() {
   unwatched_.cancel();
-  for (size_t i = 0; i < 2; ++i) {
-    if (readers_[i]) make_nonblocking(readers_[i]);
-    read(i, kDrainRounds);
-  }
+  for (size_t i = 0; i < 2; ++i) read(i, kDrainRounds);
   listener_ = nullptr;
   left_ = 0;  // what comes after this is counted nowhere
   is_over_ = true;
 }
 
 void CallOutput::close() {
-  for (UniqueFd& reader : readers_) reader.reset();
+  for (UniqueFd& reader : made_.readers) reader.reset();
   for (LoopDescriptor& one : pipes_) {
     boost::system::error_code ignored;
     one.close(ignored);

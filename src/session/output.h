@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "session/channel.h"
 #include "session/event.h"
+#include "session/output_pipes.h"
 #include "session/session.h"
 
 namespace caisson::session {
@@ -17,8 +18,6 @@ namespace caisson::session {
 class CallOutput : public std::enable_shared_from_this<CallOutput> {
  public:
   using Listener = std::function<void(OutputStream, std::string_view)>;
-  static Result<std::shared_ptr<CallOutput>> make(Loop&, uint64_t most, Listener);
-
   // The write ends, once: they go to the interpreter.
   std::vector<UniqueFd> take_writers();
   // Read as they fill, from a moment after this on: most calls are over by then.
@@ -33,7 +32,7 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
   };
   Stream& stream(OutputStream which) { return streams_[static_cast<size_t>(which)]; }
 
-  explicit CallOutput(Loop& loop, uint64_t most, Listener listener);
+  CallOutput(Loop& loop, OutputPipes, uint64_t most, Listener listener);
 
  private:
   void watch();
@@ -44,7 +43,7 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
 
   LoopTimer unwatched_;
   LoopDescriptor pipes_[2];
-  UniqueFd readers_[2], writers_[2];  // a reader is here until the loop has it
+  OutputPipes made_;  // a reader is here until the loop has it
   Stream streams_[2];
   uint64_t left_;
   bool is_over_ = false;

@@ -128,6 +128,7 @@ class Core {
   Loop& loop_;
   SessionHostOptions options_;
   UniqueFd kernel_;
+  std::shared_ptr<PipesAhead> pipes_ = std::make_shared<PipesAhead>();
   std::map<std::string, std::shared_ptr<LiveSession>, std::less<>> sessions_;
   std::map<std::string, SessionSpec, std::less<>> specs_;  // of cells, for the lanes of branches
   std::set<std::string> coming_;
@@ -253,6 +254,7 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   facts.output_bytes = spec.output_bytes;
   facts.memory_bytes = spec.memory_bytes;
   facts.maker = self->options_.maker;
+  facts.pipes = self->pipes_;
   facts.snapshot = self->snapshot_path(spec.name);
   facts.mark = std::make_shared<StateMark>(
       self->loop_, self->saves_by_itself() ? mark_path(facts.snapshot) : std::string());

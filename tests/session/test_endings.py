@@ -52,6 +52,15 @@ class Gates(unittest.TestCase):
         gate.open()
         self.assertEqual(watcher.poll(0), [(theirs, select.POLLHUP)])
 
+    def test_the_word_of_a_kill_does_not_open_it(self):
+        gate = kernel_module("gates").Gate(is_told=True)
+        watcher = select.poll()
+        watcher.register(gate.waits, kernel_module("freezing").ONLY_THE_END)
+        gate.tell_killed()
+        self.assertEqual(watcher.poll(0), [])
+        gate.open()
+        self.assertEqual([fd for fd, _ in watcher.poll(0)], [gate.waits])
+
     def test_one_that_nobody_holds_is_open_and_leaves_no_descriptor(self):
         gates = kernel_module("gates")
         before = os.listdir("/proc/self/fd")
@@ -60,12 +69,12 @@ class Gates(unittest.TestCase):
 
 
 class Hunts(unittest.TestCase):
-    def hunt(self, listed, lasts, living):
+    def hunt(self, listed, lasts, living, dead=frozenset()):
         """Whom it kills, in each round, when processes and ids are these."""
         endings = kernel_module("endings")
         killed, listed = [], iter(listed)
         fakes = {"strangers": lambda spared, own: next(listed) - spared,
-                 "kill_each": lambda pids: killed.append(set(pids)), "count_alive": len,
+                 "kill_each": lambda pids: killed.append(set(pids)), "dead_among": lambda pids: dead & pids,
                  "last_made": mock.Mock(side_effect=lasts), "living": mock.Mock(side_effect=living),
                  "getpid": lambda: 1}
         with mock.patch.multiple(endings, **fakes):
@@ -75,6 +84,14 @@ class Hunts(unittest.TestCase):
     def test_it_ends_when_nobody_is_left(self):
         self.assertEqual(self.hunt([{5}, {5}], [b"10"] * 9, [{9}, set()] + [{9}] * 9),
                          [set(), {5}, set()])
+
+    def test_one_that_is_dead_and_not_collected_is_no_reason_to_look_again(self):
+        self.assertEqual(self.hunt([{5}], [b"10"] * 9, [{9}, set()] + [{9}] * 9, {5}), [set(), set()])
+
+    def test_but_it_is_when_its_number_may_be_another_s(self):
+        lasts = [b"10", b"10", b"11", b"11", b"11", b"11"]
+        self.assertEqual(self.hunt([{5}, {5}, {5}], lasts, [{9}, set()] + [{9}] * 9, {5}),
+                         [set(), set(), {5}, set()])
 
     def test_a_number_that_was_given_out_again_is_killed_again(self):
         lasts = [b"10", b"10", b"11", b"11", b"11", b"11"]

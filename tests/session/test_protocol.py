@@ -260,6 +260,29 @@ class Units(unittest.TestCase):
             tree = compile(source, "", "exec", 0x400 | 0x2000)
             self.assertEqual(purity.changes_nothing(tree, namespace), source in pure, source)
 
+    def test_a_code_without_calls_is_doubted_by_its_names(self):
+        purity = kernel_module("purity")
+        namespace = {"n": 1, "s": "a", "o": [], "real": object()}
+        pure = ("1 + n", "s * 3", "n if n else s", "f'{n}'", "[n]", "s[0]")
+        doubtful = ("o", "n.real", "o.n", "unknown", "lambda: 1", "await n", "[o for n in s]", "-real")
+        for source in pure + doubtful:
+            code = compile(source, "", "eval", 0x2000)
+            self.assertEqual(purity.reads_only(code, namespace), source in pure, source)
+
+    def test_what_is_compiled_in_one_step_is_told_as_any_other(self):
+        with host.Session() as session:
+            self.assertEqual(session.value("1 + 1"), "2")
+            self.assertNotIn("value", session.exec("None").json)
+            self.assertEqual(session.exec(" 1").json["error"]["type"], "IndentationError")
+            self.assertEqual(session.exec("1 +").json["error"]["type"], "SyntaxError")
+            told = session.exec("1 / 0").json["error"]
+            self.assertEqual(told["type"], "ZeroDivisionError")
+            self.assertIn("1 / 0", told["traceback"])
+            self.assertEqual(session.exec("o.n").json["status"], "error")
+            session.exec("class O:\n  n = property(lambda self: seen.append(1))\nseen, o = [], O()")
+            session.exec("o.n")
+            self.assertEqual(session.value("len(seen)"), "1")
+
     def test_the_control_socket_is_nowhere_in_reach(self):
         look = ("import os\nfound = []\nfor n in os.listdir('/proc/self/fd'):\n"
                 "    try: found.append(os.readlink('/proc/self/fd/' + n))\n"

@@ -43,6 +43,8 @@ class Calls:
             self.tell_keeper(f.CHANGED, bits, *current, number)
         self.send_answer(bits, current, answer_bytes(answer))
         answer = body = None
+        if self.to_put_right:
+            self.put_right()
         if bits & f.FORKING:
             sched_yield()  # the answer first: who waits for it may be on the same processor
             self.gatherer.gather(monotonic() - begin)
@@ -84,13 +86,23 @@ class Calls:
             answer["error"] = plain_error(name_of(type(error)))
         finally:
             self.running = False
-        self.tidy()
-        self.streams.end()
-        changed = self.reserved.put_back()
+        if unchanged and not count_threads():
+            # There is nothing to put right but the streams, which nobody writes to: the answer first.
+            self.streams.flush()
+            self.to_put_right = True
+            return answer, unchanged
+        changed = self.put_right()
         if changed:
             answer.setdefault("notes", []).append(
                 "reserved names were put back: " + ", ".join(changed))
         return answer, unchanged
+
+    def put_right(self):
+        """Says which names were."""
+        self.tidy()
+        self.streams.end()
+        self.to_put_right = False
+        return self.reserved.put_back()
 
     def other(self, kind, body, fds):
         """vars, get, set, load, save: none of them has standard streams."""

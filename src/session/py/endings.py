@@ -71,8 +71,10 @@ class Hunt:
         self.spared, self.last = living(self.processes), last
         new = strangers(self.spared, own) - self.certain
         # One that goes on in its child is soon another. To look at each takes longer than to kill it.
-        self.count += len(new - self.killed) if self.looked else count_alive(new - self.killed)
+        if not self.looked:
+            new = self.without_dead(new)
         self.looked = True
+        self.count += len(new - self.killed)
         kill_each(new)
         self.certain |= new
         self.killed |= new
@@ -80,6 +82,14 @@ class Hunt:
         if not self.quiet or not self.spares_the_same():
             return False
         return last_made() == last or (own != 1 and self.quiet >= QUIET_LOOKS)
+
+    def without_dead(self, pids):
+        """Those that nobody has collected yet are no reason to look again: no process id was given out since
+        the list was made, or the look does not count."""
+        dead = dead_among(pids)
+        self.certain |= dead
+        self.killed |= dead
+        return pids - dead
 
     def spares_the_same(self):
         """One of them that has died meanwhile may have left its number to somebody."""
@@ -108,8 +118,12 @@ def strangers(spared, own):
 
 
 def count_alive(pids):
-    """Of very many they are taken to be so: they are to be killed, and not to be read about."""
-    return len(pids) if len(pids) > 32 else sum(1 for pid in pids if not is_dead(pid))
+    return len(pids - dead_among(pids))
+
+
+def dead_among(pids):
+    """Of very many none is taken to be so: they are to be killed, and not to be read about."""
+    return set() if len(pids) > 32 else {pid for pid in pids if is_dead(pid)}
 
 
 def is_dead(pid):

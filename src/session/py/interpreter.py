@@ -9,6 +9,9 @@ from _signal import signal as set_handler
 from os import environ, register_at_fork
 from posix import _exit
 from posix import close as close_fd
+from posix import sched_yield
+from select import POLLIN, poll
+from time import monotonic
 
 import frames as f
 from calls import Calls, answer_bytes, no_input
@@ -22,13 +25,18 @@ from rebirth import high_socket
 from streams import Streams
 
 
+AWAKE_SECONDS = 0.0001
+
+
 class Interpreter(Calls, Freezing):
     """Made once, before the forks, so that sessions share its pages; `attach` gives it to one."""
 
     def __init__(self):
         self.running = False
         self.forking = False
+        self.to_put_right = False  # what a call leaves behind that was answered first
         self.sock = None
+        self.soon = poll()  # whether there is something on that socket
         self.not_kept = 0  # NOT_KEPT when the last checkpoint could not be taken
         self.gatherer = Gatherer()
         self.written_first = None  # pages that a first call writes, see ahead.py
@@ -129,6 +137,8 @@ class Interpreter(Calls, Freezing):
     def begin(self, sock, line):
         """Takes up its two sockets."""
         self.sock = high_socket(sock)
+        self.soon = poll()
+        self.soon.register(self.sock.fileno(), POLLIN)
         self.line.renew(high_socket(line))
 
     def loop(self):
@@ -140,6 +150,9 @@ class Interpreter(Calls, Freezing):
                 self.handle(*message[:6])
             except BaseException:
                 self.tidy()  # a signal handler of the cell raised between two calls
+                if self.to_put_right:
+                    self.streams.end()
+                    self.to_put_right = False
 
     def next_message(self):
         """None when the socket is gone: the keeper has ended, or the cell has closed it."""
@@ -149,6 +162,13 @@ class Interpreter(Calls, Freezing):
             _exit(f.USED_UP)
         except OSError:
             return None
+
+    def stay_awake(self):
+        """For a moment: one that was called is often called again, and to wake a processor that is idle takes
+        as long as half a short call. Whoever else wants this one has it."""
+        until = monotonic() + AWAKE_SECONDS
+        while monotonic() < until and not self.soon.poll(0):
+            sched_yield()
 
     def handle(self, kind, flags, request, nonce, body, fds):
         number = None
@@ -164,6 +184,8 @@ class Interpreter(Calls, Freezing):
             self.add_functions(loads(body))
         elif kind in f.CALLS:
             self.serve(kind, flags, request, nonce, body, fds, number)
+            if number is not None:
+                self.stay_awake()
         else:
             f.close_all(fds)
 

@@ -14,6 +14,7 @@ INNER = (
     a.operator, a.unaryop, a.boolop, a.cmpop, a.Load,
 )
 MAX_NODES = 200
+CO_COROUTINE = 0x80
 
 
 def changes_nothing(tree, namespace):
@@ -32,6 +33,13 @@ def changes_nothing(tree, namespace):
         if seen > MAX_NODES or not is_safe(node, namespace, pending):
             return False
     return True
+
+
+def reads_only(code, namespace):
+    """The same of a code without calls: names, of attributes as well, are all that leads out of it."""
+    if code.co_flags & CO_COROUTINE or any(type(one) is type(code) for one in code.co_consts):
+        return False
+    return all(name in namespace and type(namespace[name]) in SAFE_VALUES for name in code.co_names)
 
 
 def is_safe(node, namespace, pending):
