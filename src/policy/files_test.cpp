@@ -144,6 +144,11 @@ TEST(HostView, WhatIsTheKernelsIsReadOnlyWhateverIsWritable) {
   EXPECT_EQ(places_of("/"), (std::vector<std::pair<Kind, std::string>>{
                                 {Kind::kWritable, "/"}, hidden, {Kind::kReadOnly, "/sys"}}));
   EXPECT_EQ(places_of("/sys/fs/cgroup/x"), (std::vector<std::pair<Kind, std::string>>{hidden}));
+  EXPECT_EQ(places_of("/home/ann/project"), (std::vector<std::pair<Kind, std::string>>{
+                                                {Kind::kWritable, "/home/ann/project"}, hidden}));
+  Policy all = resolve(view({.unlimited = true}), ann(), {{"/bin/true"}}, files).value();
+  EXPECT_EQ(places(all),
+            (std::vector<std::pair<Kind, std::string>>{hidden, {Kind::kReadOnly, "/sys"}}));
 }
 
 TEST(HostView, ASetOfOneIsThatOne) {
