@@ -239,11 +239,8 @@ static Result<Job> read_job(std::span<const std::string> args, const ProcessStar
   job.policy = may_make ? TRY(resolve(settings, job.caller, job.command, RealHostFiles()))
                         : TRY(resolve(settings, job.caller, job.command, PretendingHostFiles()));
   TRY(check_known_mounts(job.flags.mounts, job.policy));
-  job.facts = probe_host(job.policy.file_rules.host_view ? SystemFolders::kOfTheHost
-                                                         : SystemFolders::kOneByOne);
+  job.facts = probe_host_for(job.policy);
   if (job.policy.tier == Tier::kLandlock) job.facts.lists_children = kernel_lists_children();
-  if (job.facts.may_map_ids)
-    job.facts.without_idmap = sources_without_idmap(job.policy.mounts, job.facts.kernel_release);
   return job;
 }
 

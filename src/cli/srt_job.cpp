@@ -151,10 +151,7 @@ Result<SrtJob> make_srt_job(const SrtOptions& options, const ProcessStart& start
   srt::Mapped mapped = TRY(mapped_settings(out, files));
   out.notes.insert(out.notes.end(), mapped.notes.begin(), mapped.notes.end());
   job.policy = TRY(resolve(mapped.settings, job.caller, job.command, files));
-  job.facts = probe_host(job.policy.file_rules.host_view ? SystemFolders::kOfTheHost
-                                                         : SystemFolders::kOneByOne);
-  if (job.facts.may_map_ids)
-    job.facts.without_idmap = sources_without_idmap(job.policy.mounts, job.facts.kernel_release);
+  job.facts = probe_host_for(job.policy);
   return out;
 }
 

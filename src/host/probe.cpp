@@ -83,7 +83,7 @@ static bool core_helper_is_open() {
   return RealHostFiles().read("/proc/sys/kernel/core_pattern", 256).value_or("").starts_with('|');
 }
 
-HostFacts probe_host(SystemFolders folders) {
+static HostFacts probe_without_folders() {
   HostFacts facts;
   facts.uid = ::geteuid();
   facts.gid = ::getegid();
@@ -94,9 +94,20 @@ HostFacts probe_host(SystemFolders folders) {
   facts.landlock_abi = landlock_abi();
   facts.cpus = usable_cpus();
   facts.cgroup = probe_cgroups(CgroupView{});
-  if (folders == SystemFolders::kOfTheHost) return facts;
+  return facts;
+}
+
+HostFacts probe_host() {
+  HostFacts facts = probe_without_folders();
   facts.system = system_entries();
   facts.etc = etc_entries();
+  return facts;
+}
+
+HostFacts probe_host_for(const Policy& policy) {
+  HostFacts facts = policy.file_rules.host_view ? probe_without_folders() : probe_host();
+  if (facts.may_map_ids)
+    facts.without_idmap = sources_without_idmap(policy.mounts, facts.kernel_release);
   return facts;
 }
 

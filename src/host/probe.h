@@ -9,9 +9,10 @@
 namespace caisson {
 
 // Cheap enough for every start (about 50 µs): nothing is tried out, only looked at.
-// kOfTheHost: the cell shows the host's own tree, and none of them is mounted by name.
-enum class SystemFolders { kOneByOne, kOfTheHost };
-HostFacts probe_host(SystemFolders = SystemFolders::kOneByOne);
+HostFacts probe_host();
+// Only what a cell of this policy asks about: one that shows the host's own tree mounts no system
+// folder by name.
+HostFacts probe_host_for(const Policy&);
 
 // Of these mounts' sources, those on a filesystem that can't be id-mapped (see
 // Plan::throwaway_ids).
