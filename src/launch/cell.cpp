@@ -123,90 +123,123 @@ void block_all_signals() {
 
 }  // namespace
 
-Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
-  Cell cell;
-  cell.stamps_.begin = monotonic_ns();
-  Pipe control = TRY(make_control_pair());
+// What a cell is given to speak and listen through: of each pair one end is the child's.
+struct Cell::Ends {
+  Pipe control, input, output, errors, reports;
+  UniqueFd gateway;
+};
+
+Result<void> Cell::make_streams(const Plan& plan, bool null_stdin, Ends& ends) {
+  if (plan.terminal != Terminal::kNone) return {};
+  if (null_stdin) {
+    UniqueFd null{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    if (!null) return Error::system("open /dev/null");
+    ends.input.read = TRY(above_stdio(std::move(null)));
+  } else {
+    ends.input = TRY(make_pipe());
+  }
+  ends.output = TRY(make_pipe());
+  ends.errors = TRY(make_pipe());
+  return {};
+}
+
+Result<Cell::Ends> Cell::make_ends(const Plan& plan, LaunchOptions& options,
+                                   ChildDescriptors& child) {
+  Ends ends;
+  ends.control = TRY(make_control_pair());
   if (options.passed.size() > kMostPassed)
     return Error::plain(fmt::format("more than {} descriptors to pass on", kMostPassed),
                         "pass one socket, and send the others through it");
-  if (!options.passed.empty()) control.write = TRY(above_passed(std::move(control.write)));
-  Pipe input, output, errors;
-  ChildDescriptors child{control.write.get(), {-1, -1, -1}, options.window};
-  if (plan.terminal == Terminal::kNone) {
-    if (options.null_stdin) {
-      UniqueFd null{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
-      if (!null) return Error::system("open /dev/null");
-      input.read = TRY(above_stdio(std::move(null)));
-    } else {
-      input = TRY(make_pipe());
-    }
-    output = TRY(make_pipe());
-    errors = TRY(make_pipe());
-    child.stdio[0] = input.read.get();
-    child.stdio[1] = output.write.get();
-    child.stdio[2] = errors.write.get();
-  }
-  UniqueFd gateway = TRY(above_stdio(std::move(options.gateway)));
-  child.gateway = gateway.get();
+  if (!options.passed.empty())
+    ends.control.write = TRY(above_passed(std::move(ends.control.write)));
+  TRY(make_streams(plan, options.null_stdin, ends));
+  ends.gateway = TRY(above_stdio(std::move(options.gateway)));
   for (UniqueFd& fd : options.passed) {
     fd = TRY(above_passed(std::move(fd)));
     child.passed.push_back(fd.get());
   }
-  Pipe reports;
   if (plan.warden && plan.warden->report) {
-    reports = TRY(make_control_pair());
-    reports.write = TRY(above_passed(std::move(reports.write)));
-    child.report = reports.write.get();
+    ends.reports = TRY(make_control_pair());
+    ends.reports.write = TRY(above_passed(std::move(ends.reports.write)));
   }
-  if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
-  cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
+  child.control = ends.control.write.get();
+  child.stdio[0] = ends.input.read.get();
+  child.stdio[1] = ends.output.write.get();
+  child.stdio[2] = ends.errors.write.get();
+  child.gateway = ends.gateway.get();
+  child.report = ends.reports.write.get();
+  return ends;
+}
 
-  // v2: the cell is born in its cgroup. v1 can't do that: there the folders are made beside the
-  // child, which is busy with its mounts meanwhile, and the child moves itself.
-  bool born_in_cgroup = plan.cgroup.version == CgroupFacts::Version::kV2;
-  if (born_in_cgroup) TRY(cell.make_cgroup(plan, options.name));
+// The child's go with `ends`: ours must not keep them alive.
+void Cell::keep(Ends ends) {
+  control_ = std::move(ends.control.read);
+  input_ = std::move(ends.input.write);
+  output_ = std::move(ends.output.read);
+  error_output_ = std::move(ends.errors.read);
+  reports_ = std::move(ends.reports.read);
+}
 
+Result<void> Cell::begin(const Plan& plan, uint32_t outside, bool inside_cell) {
   block_all_signals();
   int pidfd = -1;
   // With the cell's own id this process may not put anybody into a cgroup of root's: moved later.
-  int into = cell.cgroup_ && !plan.throwaway_ids ? cell.cgroup_->clone_into_fd() : -1;
+  int into = cgroup_ && !plan.throwaway_ids ? cgroup_->clone_into_fd() : -1;
   long pid = 0;
   {
     std::optional<BorrowedId> borrowed;
-    if (plan.throwaway_ids) borrowed.emplace(TRY(BorrowedId::take(child.outside_id)));
-    pid = clone_cell(cell.compiled_->clone_flags(), &pidfd, into);
-    if (pid == 0) run_child(cell.compiled_->program());
+    if (plan.throwaway_ids) borrowed.emplace(TRY(BorrowedId::take(outside)));
+    pid = clone_cell(compiled_->clone_flags(), &pidfd, into);
+    if (pid == 0) run_child(compiled_->program());
     if (pid > 0) begin_on_another_core(static_cast<pid_t>(pid));  // it waits behind us here
   }
-  if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), options.inside_cell);
-  cell.pid_ = static_cast<pid_t>(pid);
-  cell.pidfd_.reset(pidfd);
+  if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), inside_cell);
+  pid_ = static_cast<pid_t>(pid);
+  pidfd_.reset(pidfd);
   // With a warden there are more of us at work than cores, and who starts a gateway later must not
   // keep it to one.
-  if (!plan.warden && !plan.gateway) cell.core_ = std::make_unique<OwnCore>();
-  cell.stamps_.cloned = monotonic_ns();
-  cell.control_ = std::move(control.read);
-  control.write.reset();  // the child's end: ours must not keep it alive
-  gateway.reset();
-  reports.write.reset();
-  cell.reports_ = std::move(reports.read);
-  cell.warden_ = plan.warden;
-  options.passed.clear();  // the program's alone from here on
-  cell.input_ = std::move(input.write);
-  cell.output_ = std::move(output.read);
-  cell.error_output_ = std::move(errors.read);
+  if (!plan.warden && !plan.gateway) core_ = std::make_unique<OwnCore>();
+  stamps_.cloned = monotonic_ns();
+  if (cgroup_ && into < 0) return cgroup_->attach(pid_);
+  return {};
+}
 
-  if (cell.cgroup_ && into < 0) TRY(cell.cgroup_->attach(cell.pid_));
-  // A cell that has mapped its ids by now ran on this core, and waits for its mounts.
-  bool mounts_first = plan.throwaway_ids && cell.has_spoken();
-  if (mounts_first) TRY(cell.send_mounts(plan, child.outside_id));
+// Beside the child, which is busy with its mounts until it needs those that only root can map. They
+// go to it as soon as it asks, since it waits for them then, and at the latest when all else is
+// done. Gives what it joins its cgroup by.
+Result<std::vector<UniqueFd>> Cell::provide(const Plan& plan, const std::string& name,
+                                            uint32_t outside) {
+  bool mounts_due = plan.throwaway_ids;
+  auto send_if_asked = [&]() -> Result<void> {
+    if (!mounts_due || !has_spoken()) return {};
+    mounts_due = false;
+    return send_mounts(plan, outside);
+  };
+  TRY(send_if_asked());
   std::vector<UniqueFd> join;
-  if (!born_in_cgroup) {
-    TRY(cell.make_cgroup(plan, options.name));
-    if (cell.cgroup_) join = TRY(cell.cgroup_->join_fds());
+  if (plan.cgroup.version != CgroupFacts::Version::kV2) {
+    TRY(make_cgroup(plan, name, send_if_asked));
+    if (cgroup_) join = TRY(cgroup_->join_fds());
   }
-  if (plan.throwaway_ids && !mounts_first) TRY(cell.send_mounts(plan, child.outside_id));
+  if (mounts_due) TRY(send_mounts(plan, outside));
+  return join;
+}
+
+Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
+  Cell cell;
+  cell.stamps_.begin = monotonic_ns();
+  ChildDescriptors child{.control = -1, .stdio = {-1, -1, -1}, .window = options.window};
+  Ends ends = TRY(make_ends(plan, options, child));
+  if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
+  cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
+  cell.warden_ = plan.warden;
+  // v2: the cell is born in its cgroup. v1 can't do that: there the folders are made beside the
+  // child, and the child moves itself.
+  if (plan.cgroup.version == CgroupFacts::Version::kV2) TRY(cell.make_cgroup(plan, options.name));
+  TRY(cell.begin(plan, child.outside_id, options.inside_cell));
+  cell.keep(std::move(ends));
+  options.passed.clear();  // the program's alone from here on
+  std::vector<UniqueFd> join = TRY(cell.provide(plan, options.name, child.outside_id));
   cell.stamps_.limited = monotonic_ns();
   if (options.before_go) TRY(options.before_go());
   cell.stamps_.recorded = monotonic_ns();
@@ -238,11 +271,13 @@ Result<void> Cell::send_mounts(const Plan& plan, uint32_t outside) {
   return send_word(control_.get(), mounts);
 }
 
-Result<void> Cell::make_cgroup(const Plan& plan, const std::string& name) {
+Result<void> Cell::make_cgroup(const Plan& plan, const std::string& name,
+                               const std::function<Result<void>()>& between) {
   if (plan.cgroup.slots.empty()) return {};
   if (control_enabled("sweeper"))
     sweeper_.emplace(TRY(CgroupSweeper::start(plan.cgroup, name)));  // first: no folder without one
-  cgroup_.emplace(TRY(CellCgroup::create(plan.cgroup, name, sweeper_ ? sweeper_->pid() : 0)));
+  cgroup_.emplace(
+      TRY(CellCgroup::create(plan.cgroup, name, sweeper_ ? sweeper_->pid() : 0, between)));
   return {};
 }
 

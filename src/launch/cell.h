@@ -71,9 +71,16 @@ class Cell {
 
  private:
   Cell() = default;
+  struct Ends;
+  static Result<void> make_streams(const Plan&, bool null_stdin, Ends&);
+  static Result<Ends> make_ends(const Plan&, LaunchOptions&, ChildDescriptors&);
+  void keep(Ends);
+  Result<void> begin(const Plan&, uint32_t outside, bool inside_cell);
+  Result<std::vector<UniqueFd>> provide(const Plan&, const std::string& name, uint32_t outside);
   bool has_spoken() const;
   Result<void> send_mounts(const Plan&, uint32_t outside);
-  Result<void> make_cgroup(const Plan&, const std::string& name);
+  Result<void> make_cgroup(const Plan&, const std::string& name,
+                           const std::function<Result<void>()>& between = {});
   pid_t pid_ = -1;
   Stamps stamps_;
   UniqueFd pidfd_, control_, input_, output_, error_output_, reports_;

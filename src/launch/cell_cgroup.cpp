@@ -77,11 +77,13 @@ void add_cgroup_usage(int folder, CgroupFacts::Version version, std::string_view
 }
 
 Result<CellCgroup> CellCgroup::create(const CgroupPlan& plan, const std::string& name,
-                                      pid_t companion) {
+                                      pid_t companion,
+                                      const std::function<Result<void>()>& between) {
   if (!is_one_component(name))
     return Error::plain(fmt::format("not a name for a cgroup: {}", printable(name)));
   CellCgroup cell(plan.version, name);
   TRY(cell.make_folders(plan, companion));
+  if (between) TRY(between());
   TRY(cell.write_limits(plan));
   TRY(cell.watch_memory());
   return cell;

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +27,11 @@ void add_cgroup_usage(int folder, CgroupFacts::Version version, std::string_view
 class CellCgroup {
  public:
   // Makes the folders and writes the limits; undone whole on error. `name` is one path component,
-  // `companion` the pid of the sweeper if there is one (it may have to step aside with us).
+  // `companion` the pid of the sweeper if there is one (it may have to step aside with us). Who is
+  // waited for meanwhile is served `between` the dear parts.
   static Result<CellCgroup> create(const CgroupPlan& plan, const std::string& name,
-                                   pid_t companion = 0);
+                                   pid_t companion = 0,
+                                   const std::function<Result<void>()>& between = {});
 
   CellCgroup(CellCgroup&&) noexcept = default;
   CellCgroup& operator=(CellCgroup&& other) noexcept;

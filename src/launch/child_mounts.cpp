@@ -1,4 +1,4 @@
-// The mounts of a cell, all by descriptor: nothing is looked up twice (T03, T20, T21).
+// The mounts of a cell: nothing that others could change is looked up twice (T03, T20, T21).
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -113,8 +113,21 @@ static long bind_received(ChildState& state, const Step& step) {
   return attach(mount_fd, state.root_fd, step.path);
 }
 
+// Folders of the system and devices: nobody but the host's root can change a name on the way, and
+// the place is the cell's own. Two calls by path in place of four by descriptor, for which the
+// kernel makes and frees a namespace of its own around every mount.
+static long bind_system(ChildState& state, const Step& step) {
+  long result =
+      sys_call(SYS_mount, step.other, step.path, 0L, static_cast<long>(MS_BIND | MS_REC), 0L);
+  if (result < 0) return (step.flags & kBindOptional) && result == -ENOENT ? 0 : result;
+  MountAttr attr{step.a, 0, 0, 0};
+  return sys_call(kMountSetattr, long{state.root_fd}, step.path, long{kAtRecursive}, &attr,
+                  long{sizeof attr});
+}
+
 static long bind_host(ChildState& state, const Step& step) {
   if (step.flags & kBindReceived) return bind_received(state, step);
+  if (step.flags & kBindSystem) return bind_system(state, step);
   // Recursive: in a user namespace a single mount can't be taken off what lies below it.
   long mount_fd = sys_call(kOpenTree, long{AT_FDCWD}, step.other,
                            long{kOpenTreeClone | kOpenTreeCloexec | kAtRecursive});
@@ -195,8 +208,13 @@ static long make_folder_mask(const ChildState& state) {
 
 // The empty /run over a folder of the cell's own proc. What this kernel lacks needs no mask: the
 // one that was made for it is kept for the next, since a clone that is thrown away waits for a
-// grace period. The plan ends with names that every kernel has.
+// grace period. The plan ends with names that every kernel has. One that lies in its place is the
+// source of the others, by one call each as for files: a bind has the flags of what it shows.
 static long mask_folder(const ChildState& state, const Step& step, SpareMask& spare) {
+  if (spare.placed) {
+    long result = sys_call(SYS_mount, spare.placed, step.path, 0L, long{MS_BIND}, 0L);
+    return result == -ENOENT ? 0 : result;
+  }
   if (spare.fd < 0) {
     long made = make_folder_mask(state);
     if (made < 0) return made;
@@ -205,6 +223,7 @@ static long mask_folder(const ChildState& state, const Step& step, SpareMask& sp
   long result = sys_call(kMoveMount, long{spare.fd}, "", long{state.root_fd}, step.path,
                          long{kMoveFromEmptyPath});
   if (result == -ENOENT) return 0;
+  if (result >= 0) spare.placed = step.path;
   drop(spare);
   return result;
 }

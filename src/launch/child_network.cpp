@@ -2,11 +2,14 @@
 // cell's first process makes it while the mounts are made, then leads it to the gateway, and lets
 // go of the old root while the program's process confines itself; see docs/decisions/0004.
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "launch/child_state.h"
 
@@ -83,7 +86,9 @@ long await_masks() {
 }
 
 int old_root_is_covered;
-int thread_is_done;  // 0: under way; else 1, or -errno
+// 0: the network is being made; then one of these, or -errno.
+constexpr int kDone = 1, kDetaching = 2;
+int thread_state;
 
 // What remains when the namespace is there, while the first process goes on to its pivot. Leading
 // connections to the gateway takes as long as making the namespace: the kernel patches its own code
@@ -94,6 +99,11 @@ long finish_network() {
   SpareMask spare;
   put_masks(spare);
   wait_until_set(&old_root_is_covered);
+  set_and_wake(&thread_state, kDetaching);
+  if (cell->program->trust_thread) {
+    timespec long_enough{0, 20000000};
+    sys_call(SYS_nanosleep, &long_enough, 0L);
+  }
   return detach_old_root(*cell);
 }
 
@@ -105,7 +115,7 @@ int network_thread(void*) {
   set_and_wake(&network_state, static_cast<int>(made < 0 ? made : made + 1));
   if (made < 0 || !goes_on) return 0;
   long result = finish_network();
-  set_and_wake(&thread_is_done, static_cast<int>(result < 0 ? result : 1));
+  set_and_wake(&thread_state, static_cast<int>(result < 0 ? result : kDone));
   return 0;
 }
 
@@ -132,10 +142,41 @@ void announce_proc() { set_and_wake(&proc_is_mounted, 1); }
 
 void announce_pivot() { set_and_wake(&old_root_is_covered, 1); }
 
+// 0 when it can't be told.
+static uint64_t mount_id_of(const char* path) {
+  constexpr long kMountId = 0x1000;  // STATX_MNT_ID, since 5.8
+  struct statx found;
+  long result = sys_call(SYS_statx, long{AT_FDCWD}, path, 0L, kMountId, &found);
+  return result >= 0 && (found.stx_mask & kMountId) ? found.stx_mnt_id : 0;
+}
+
+// The old root is the one thing that could lie over ours, and "/.." the one path that leads there.
+// Where that is our own root again, umount2(2) has taken the tree apart, and waits for a grace
+// period to free it: 0.2 ms that are nobody's business.
+static bool old_root_is_gone() {
+  if (cell->program->trust_thread) return true;
+  uint64_t ours = mount_id_of("/");
+  return ours && ours == mount_id_of("/..");
+}
+
+// Taking it apart is a matter of microseconds, unless all of the host's mounts are waited for.
+static bool see_old_root_go() {
+  constexpr int kLooks = 32;
+  for (int i = 0; i < kLooks && __atomic_load_n(&thread_state, __ATOMIC_ACQUIRE) == kDetaching;
+       ++i) {
+    if (old_root_is_gone()) return true;
+    sys_call(SYS_sched_yield);
+  }
+  return false;
+}
+
 // Asked by the program's process, which shares this memory until its exec.
 long await_network_thread() {
-  wait_until_set(&thread_is_done);
-  return thread_is_done < 0 ? thread_is_done : 0;
+  wait_until_set(&thread_state);
+  if (cell->program->leave_thread && see_old_root_go()) return 0;
+  while (__atomic_load_n(&thread_state, __ATOMIC_ACQUIRE) == kDetaching)
+    sys_call(SYS_futex, &thread_state, long{FUTEX_WAIT_PRIVATE}, long{kDetaching}, 0L, 0L, 0L);
+  return thread_state < 0 ? thread_state : 0;
 }
 
 long start_network_thread(ChildState& state) {

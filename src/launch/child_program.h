@@ -62,7 +62,8 @@ enum : uint8_t {
   kBindCheckIdentity = 2,
   kBindBelowUserMount = 4,
   kBindReceived = 8,
-  kBindAlone = 16  // nothing that the host mounts meanwhile comes along
+  kBindAlone = 16,  // nothing that the host mounts meanwhile comes along
+  kBindSystem = 32  // a folder of the system or a device, at a place of the cell's own
 };
 
 enum : uint8_t {
@@ -102,7 +103,9 @@ struct ChildProgram {
   const Step* mask_steps;  // by the network thread, and by who waits for it
   uint32_t mask_count;
   bool thread_detaches;  // then it waits for the pivot, and lets go of the old root
+  bool leave_thread;     // the program need not wait for its end, once the old root is gone
   bool keep_old_root;    // for a test alone: a cell without that control
+  bool trust_thread;     // the same: nobody looks whether it is gone, and the thread takes its time
 
   const ChildLandlockRule* landlock_rules;
   uint32_t landlock_count;

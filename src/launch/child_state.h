@@ -9,9 +9,10 @@
 
 namespace caisson {
 
-// For a folder: made, and not used yet.
+// For folders.
 struct SpareMask {
-  int fd = -1;
+  int fd = -1;                   // made, and not used yet
+  const char* placed = nullptr;  // where one lies
 };
 
 struct ChildState {

@@ -50,6 +50,7 @@ FilterName filter_name(const Plan& plan) {
 
 }  // namespace
 
+constexpr uint64_t kPlentyOfPids = 64;   // one more or less for a moment
 constexpr size_t kStepsAroundRoot = 32;  // about: a vector that grows leaves its past on the heap
 
 class Compiler {
@@ -100,7 +101,10 @@ class Compiler {
       if (control_enabled("private-mounts")) pivot.flags |= kPivotPrivate;
       if (own_network) pivot.flags |= kPivotByThread;
       out_.program_.thread_detaches = own_network;
+      // While it is there it is one of the processes that are counted.
+      out_.program_.leave_thread = plan_.limits.pids >= kPlentyOfPids;
       out_.program_.keep_old_root = !control_enabled("old-root");
+      out_.program_.trust_thread = !control_enabled("old-root-look");
       if (plan_.host_view) pivot.path = below_root(kViewFolder);
     } else {
       init(StepKind::kPrepare);
@@ -207,6 +211,7 @@ class Compiler {
     if (one.inode && control_enabled("mount-identity")) step.flags |= kBindCheckIdentity;
     if (one.below_user_mount) step.flags |= kBindBelowUserMount;
     if (one.alone) step.flags |= kBindAlone;
+    if (!one.inode && !one.below_user_mount && !one.alone) step.flags |= kBindSystem;
   }
   void mount(const PlaceOwn& one) {
     Step& step = init(StepKind::kPlaceOwn, below_root(one.target));

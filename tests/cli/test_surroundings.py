@@ -6,6 +6,17 @@ import harness
 from harness import IS_ROOT, PYTHON, CliTest
 
 
+class Root(CliTest):
+    def test_however_many_begin_each_has_one_root_from_its_first_moment(self):
+        """What lies over it while a cell is made is taken away beside the program's own start."""
+        look = ('n=0; while read -r _ _ _ _ point _; do [ "$point" = / ] && n=$((n+1)); done '
+                '< /proc/self/mountinfo; [ /.. -ef / ] && echo $n')
+        children = [self.start("exec", "sh", "-c", look) for _ in range(40)]
+        for child in children:
+            ended = self.finish(child)
+            self.assertEqual((ended.code, ended.out, ended.err), (0, "1\n", ""), ended)
+
+
 class CurrentFolder(CliTest):
     def test_it_is_the_working_directory_read_only_at_its_own_path(self):
         self.file("project/data", "mine")
