@@ -69,14 +69,14 @@ class Gates(unittest.TestCase):
 
 
 class Hunts(unittest.TestCase):
-    def hunt(self, listed, lasts, living, dead=frozenset()):
+    def hunt(self, listed, lasts, living, dead=frozenset(), own=1):
         """Whom it kills, in each round, when processes and ids are these."""
         endings = kernel_module("endings")
         killed, listed = [], iter(listed)
         fakes = {"strangers": lambda spared, own: next(listed) - spared,
                  "kill_each": lambda pids: killed.append(set(pids)), "dead_among": lambda pids: dead & pids,
                  "last_made": mock.Mock(side_effect=lasts), "living": mock.Mock(side_effect=living),
-                 "getpid": lambda: 1}
+                 "getpid": lambda: own}
         with mock.patch.multiple(endings, **fakes):
             endings.end_all_but([Spared(9)], [])
         return killed
@@ -85,12 +85,22 @@ class Hunts(unittest.TestCase):
         self.assertEqual(self.hunt([{5}, {5}], [b"10"] * 9, [{9}, set()] + [{9}] * 9),
                          [set(), {5}, set()])
 
-    def test_one_that_is_dead_and_not_collected_is_no_reason_to_look_again(self):
-        self.assertEqual(self.hunt([{5}], [b"10"] * 9, [{9}, set()] + [{9}] * 9, {5}), [set(), set()])
+    def test_one_that_is_dead_and_not_collected_is_no_reason_for_another_round(self):
+        self.assertEqual(self.hunt([{5}, {5}], [b"10"] * 9, [{9}, set()] + [{9}] * 9, {5}), [set(), set()])
+
+    def test_one_that_ended_in_a_child_which_was_on_no_list_does_not_hide_it(self):
+        """The child, 6, had its number when the last one was asked for, and was still being made."""
+        lists = [{5}, {5, 6}, {5, 6}]
+        self.assertEqual(self.hunt(lists, [b"6"] * 9, [{9}, set()] + [{9}] * 9, {5}), [set(), {6}, set()])
+
+    def test_where_the_dead_are_on_no_list_one_look_is_not_enough(self):
+        lists = [set(), {6}, set(), set()]
+        self.assertEqual(self.hunt(lists, [b"6"] * 19, [{9}, set()] + [{9}] * 19, own=7),
+                         [set(), set(), {6}, set(), set()])
 
     def test_but_it_is_when_its_number_may_be_another_s(self):
         lasts = [b"10", b"10", b"11", b"11", b"11", b"11"]
-        self.assertEqual(self.hunt([{5}, {5}, {5}], lasts, [{9}, set()] + [{9}] * 9, {5}),
+        self.assertEqual(self.hunt([{5}, {5}, {5}, {5}], lasts, [{9}, set()] + [{9}] * 9, {5}),
                          [set(), set(), {5}, set()])
 
     def test_a_number_that_was_given_out_again_is_killed_again(self):

@@ -60,36 +60,42 @@ class Hunt:
         self.last = last_made()
         self.certain = living(ours) - self.spared  # killed, and none of these numbers is another's
         self.killed = set(self.certain)
-        self.count, self.quiet, self.looked = 0, 0, False
+        self.count, self.quiet, self.still, self.looked = 0, 0, 0, False
         kill_each(self.certain)  # most often there is nobody else, and one look is enough
 
     def goes_round(self):
         """Whether nobody is left."""
         own, last = getpid(), last_made()
-        if own == 1 and last != self.last:
+        changed = last != self.last
+        if own == 1 and changed:
             self.certain = set()
         self.spared, self.last = living(self.processes), last
         new = strangers(self.spared, own) - self.certain
         # One that goes on in its child is soon another. To look at each takes longer than to kill it.
-        if not self.looked:
-            new = self.without_dead(new)
+        if new and not self.looked and self.notes_dead(new):
+            new = strangers(self.spared, own) - self.certain
         self.looked = True
         self.count += len(new - self.killed)
         kill_each(new)
         self.certain |= new
         self.killed |= new
         self.quiet = 0 if new else self.quiet + 1
+        self.still = 0 if new or changed else self.still + 1
         if not self.quiet or not self.spares_the_same():
             return False
-        return last_made() == last or (own != 1 and self.quiet >= QUIET_LOOKS)
+        if own != 1 and self.quiet >= QUIET_LOOKS:
+            return True
+        # Elsewhere the dead are on no list: see notes_dead().
+        return last_made() == last and (own == 1 or self.still >= 2)
 
-    def without_dead(self, pids):
-        """Those that nobody has collected yet are no reason to look again: no process id was given out since
-        the list was made, or the look does not count."""
+    def notes_dead(self, pids):
+        """Those that nobody has collected yet are no reason for another round, but for another list: one that
+        was alive on it may have ended since, in its child. That one had its id before we asked for the last
+        that was given out, and was on no list. Once its parent is dead it is on every list."""
         dead = dead_among(pids)
         self.certain |= dead
         self.killed |= dead
-        return pids - dead
+        return bool(dead)
 
     def spares_the_same(self):
         """One of them that has died meanwhile may have left its number to somebody."""
