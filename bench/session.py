@@ -94,11 +94,10 @@ def reset_of(host, s, megabytes):
 
 
 def checkpoints(host, rounds, megabytes):
+    """Beside bare forks of the same process, in turns."""
     s = host.session("c%d" % megabytes)
     s.exec(BARE_FORK + "data = bytearray(b'x' * (%d << 20))" % megabytes)
-    small = host.session("s%d" % megabytes)
-    small.exec(BARE_FORK + SMALL_PAGES % megabytes)
-    taken, restored, branched, forks = [], [], [], {s: [], small: []}
+    taken, restored, branched, forks = [], [], [], []
     for i in range(rounds):
         s.exec("i = %d" % i)
         taken.append(wall(host, "checkpoint", s.name, name="p%d" % i)[0])
@@ -106,17 +105,33 @@ def checkpoints(host, rounds, megabytes):
         branched.append(at_rest(host, "branch", s.name, **{"as": "b%d" % i})[0])
         host.ask("end", "b%d" % i)
         s.ask("drop", name="p%d" % i)
-        for each, times in forks.items():
-            time.sleep(REST)
-            times.append(each.value("bare_fork()"))
+        forks.append(bare_fork(s))
     resets = [reset_of(host, s, megabytes) for _ in range(rounds)]
     for case, times in (("checkpoint", taken), ("restore", restored), ("branch", branched),
                         ("reset", resets)):
         report("%s with %d MB" % (case, megabytes), times)
-    for each, where in ((s, ""), (small, " in small pages")):
-        report("bare fork with %d MB%s" % (megabytes, where), [whole for _, whole in forks[each]],
-               call_alone=round(statistics.median(call for call, _ in forks[each]), 4))
-        host.ask("end", each.name)
+    report_forks("bare fork with %d MB" % megabytes, forks)
+    host.ask("end", s.name)
+
+
+def bare_fork(s):
+    time.sleep(REST)
+    return s.value("bare_fork()")
+
+
+def report_forks(case, forks):
+    report(case, [whole for _, whole in forks],
+           call_alone=round(statistics.median(call for call, _ in forks), 4))
+
+
+def forks_of_small_pages(host, rounds, megabytes):
+    """By itself: behind each call its session forks a checkpoint and ends the one before, which takes as
+    long as what is measured here, and would go on beside whatever is measured next."""
+    s = host.session("s%d" % megabytes)
+    s.exec(BARE_FORK + SMALL_PAGES % megabytes)
+    report_forks("bare fork with %d MB in small pages" % megabytes,
+                 [bare_fork(s) for _ in range(rounds)])
+    host.ask("end", s.name)
 
 
 def bulk(host, rounds):
@@ -181,8 +196,9 @@ def main():
         time.sleep(0.5)
         new_sessions(host, rounds)
         round_trips(host, rounds * 20)
-        checkpoints(host, rounds, 10)
-        checkpoints(host, max(5, rounds // 2), 500)
+        for megabytes, times in ((10, rounds), (500, max(5, rounds // 2))):
+            checkpoints(host, times, megabytes)
+            forks_of_small_pages(host, times, megabytes)
         bulk(host, max(3, rounds // 5))
         memory(host, rounds)
         if os.access(STACK["python"], os.X_OK):

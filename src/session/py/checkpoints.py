@@ -71,8 +71,7 @@ class Checkpoint:
         waits for."""
         def deliver(theirs, ours):
             fds = [sock.fileno() for sock in theirs] + ([gate.waits] if gate is not None else [])
-            flags = f.AWAKE if gate is not None and gate.is_told else 0
-            f.send_message(self.sock, f.THAW, flags, 0, 0, workspace.encode(), fds)
+            f.send_message(self.sock, f.THAW, 0, 0, 0, workspace.encode(), fds)
 
         return birth(known, deliver)
 

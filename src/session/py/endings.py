@@ -3,7 +3,7 @@
 from _signal import SIGKILL
 from posix import (
     PRIO_PROCESS,
-    SCHED_BATCH,
+    SCHED_IDLE,
     getpid,
     getpriority,
     listdir,
@@ -214,11 +214,11 @@ def is_leaving(fields):
 
 
 def stand_back(pids):
-    """Those that are killed wake, to give their memory back. As processes of this kind they wait for their
-    turn, and do not take the processor from who has woken them and has an answer to give. In all else
-    they are as any other."""
+    """Those that are killed wake, to give their memory back: a millisecond in the kernel, during which nobody
+    else has their processor until their slice is over. One of this kind is put aside as soon as another
+    wakes there: whoever has killed it, and looks whether it is over."""
     for pid in pids if len(pids) <= 8 else ():
         try:
-            sched_setscheduler(pid, SCHED_BATCH, sched_param(0))
+            sched_setscheduler(pid, SCHED_IDLE, sched_param(0))
         except OSError:
             continue  # code may have chosen the lowest kind for itself, which it stays
