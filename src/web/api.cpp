@@ -84,7 +84,8 @@ Task<> Api::handle(http::Request& request, http::Reply& reply) {
   if (comes)
     response = error_response({"this session is coming back", "try again later", EBUSY});
   else if (found.route->path.starts_with(kSessionPrefix) && !call.entry)
-    response = http::refusal(404, "there is no such session", "GET /v1/sessions lists them");
+    response = http::refusal(404, "there is no such session",
+                             "`caisson session list`, or GET /v1/sessions, shows them");
   else
     response = co_await found.route->handler(*this, call);
   int status = response.status ? response.status : 200;

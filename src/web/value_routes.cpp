@@ -79,7 +79,7 @@ Task<http::Response> get_var(Api&, Call& call) {
   Result<CallAnswer> answer = co_await call.entry->session->get(name, *most);
   if (answer.ok() && answer->status == "missing")
     co_return http::refusal(404, fmt::format("there is no variable {}", printable(name)),
-                            "GET …/vars lists them");
+                            "`caisson session vars`, or GET …/vars, shows them");
   co_return answer_response(answer);
 }
 

@@ -124,6 +124,13 @@ class Commands(ServerTest):
             self.assertRegex(ended.err, r"^caisson: .*\nhint: .*\n$")
             self.assertIn(part, ended.err)
 
+    def test_a_hint_is_a_command(self):
+        """What the server answers is read by people at the command line, too."""
+        name = self.fresh()
+        for words, hint in ((("exec", "nowhere", "-c", "1"), "caisson session list"),
+                            (("get", name, "nothing"), "caisson session vars")):
+            self.assertIn(hint, self.server.cli(*words).err)
+
     def test_help_fits(self):
         for word in ("session", "serve"):
             text = subprocess.run([harness.BINARY, word, "--help"], env=self.server.env,
