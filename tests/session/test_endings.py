@@ -52,15 +52,6 @@ class Gates(unittest.TestCase):
         gate.open()
         self.assertEqual(watcher.poll(0), [(theirs, select.POLLHUP)])
 
-    def test_the_word_of_a_kill_does_not_open_it(self):
-        gate = kernel_module("gates").Gate(is_told=True)
-        watcher = select.poll()
-        watcher.register(gate.waits, kernel_module("freezing").ONLY_THE_END)
-        gate.tell_killed()
-        self.assertEqual(watcher.poll(0), [])
-        gate.open()
-        self.assertEqual([fd for fd, _ in watcher.poll(0)], [gate.waits])
-
     def test_one_that_nobody_holds_is_open_and_leaves_no_descriptor(self):
         gates = kernel_module("gates")
         before = os.listdir("/proc/self/fd")

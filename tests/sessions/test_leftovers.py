@@ -96,7 +96,9 @@ print(os.waitpid(child, 0)[1] >> 8)
 
 class Leftovers(SessionTest):
     def beats(self, s):
-        self.ok(s.exec("import time\nwhile %s < 30: time.sleep(.01)" % BEATS, timeout=60000))
+        """Waits until what was started writes; it may not have made the file yet."""
+        self.ok(s.exec("import os, time\nwhile not os.path.exists('/workspace/beats') or %s < 30: time.sleep(.01)"
+                       % BEATS, timeout=60000))
 
     def silent(self, s):
         last = s.value(BEATS)
