@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include "base/descriptor_message.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "gateway/handed_sockets.h"
@@ -87,18 +87,10 @@ Result<RuleTexts> rules_in(std::string_view line) {
 
 // One send, with the descriptor in it on its first byte.
 ssize_t send_some(int socket, std::string_view bytes, int descriptor) {
-  alignas(cmsghdr) char room[CMSG_SPACE(sizeof descriptor)] = {};
+  DescriptorSpace<1> room;
   iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
   msghdr message{.msg_iov = &piece, .msg_iovlen = 1};
-  if (descriptor >= 0) {
-    message.msg_control = room;
-    message.msg_controllen = sizeof room;
-    cmsghdr* rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof descriptor);
-    ::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-  }
+  if (descriptor >= 0) put_descriptors(message, room.bytes, {&descriptor, 1});
   return ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -1,9 +1,9 @@
 #include "cli/gateway_standby.h"
 
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/descriptor_message.h"
 #include "wire/handover.h"
 
 namespace caisson {
@@ -53,7 +53,7 @@ void GatewayStandby::take_sockets() {
 
 Result<void> GatewayStandby::hand_over(int gateway, int control) {
   HandoverMessage told;
-  alignas(cmsghdr) char room[CMSG_SPACE(kHandoverMax * sizeof(int))] = {};
+  DescriptorSpace<kHandoverMax> room;
   int fds[kHandoverMax];
   auto add = [&](const std::vector<UniqueFd>& list, uint32_t kind) {
     for (const UniqueFd& one : list) {
@@ -68,13 +68,8 @@ Result<void> GatewayStandby::hand_over(int gateway, int control) {
   add(sockets_.forward, kHandoverForwardListener);
   if (told.count == 0) return Error::plain("the cell handed no sockets over");
   iovec bytes{&told, sizeof told};
-  msghdr message{.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room};
-  message.msg_controllen = CMSG_SPACE(told.count * sizeof(int));
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(told.count * sizeof(int));
-  ::memcpy(CMSG_DATA(rights), fds, told.count * sizeof(int));
+  msghdr message{.msg_iov = &bytes, .msg_iovlen = 1};
+  put_descriptors(message, room.bytes, {fds, told.count});
   Result<void> handed;
   if (::sendmsg(gateway, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
     handed = Error::system("hand the sockets over");

@@ -6,9 +6,9 @@
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
 #include <cerrno>
-#include <cstring>
 #include <deque>
 
+#include "base/descriptor_message.h"
 #include "gateway/control_frames.h"
 #include "gateway/live_rules.h"
 
@@ -38,15 +38,8 @@ Moved receive(int fd, std::span<uint8_t> into, Descriptors& descriptors) {
       .msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
   ssize_t got = ::recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return {0, errno == EINTR ? EAGAIN : errno};
-  for (cmsghdr* each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
-    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
-    for (size_t at = CMSG_LEN(0); at + sizeof(int) <= each->cmsg_len; at += sizeof(int)) {
-      int one;
-      std::memcpy(&one, reinterpret_cast<const char*>(each) + at, sizeof one);
-      UniqueFd owned(one);
-      if (descriptors.size() < kMaxHanded) descriptors.push_back(std::move(owned));
-    }
-  }
+  for (UniqueFd& one : take_descriptors<UniqueFd>(message))
+    if (descriptors.size() < kMaxHanded) descriptors.push_back(std::move(one));
   return {static_cast<size_t>(got), 0};
 }
 

@@ -2,26 +2,11 @@
 
 #include <sys/socket.h>
 
-#include <cstring>
-
+#include "base/descriptor_message.h"
 #include "gateway/handover.h"
 
 namespace caisson {
 namespace {
-
-std::vector<UniqueFd> take_descriptors(msghdr& message) {
-  std::vector<UniqueFd> taken;
-  for (cmsghdr* each = CMSG_FIRSTHDR(&message); each; each = CMSG_NXTHDR(&message, each)) {
-    if (each->cmsg_level != SOL_SOCKET || each->cmsg_type != SCM_RIGHTS) continue;
-    size_t count = (each->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(each) + i * sizeof(int), sizeof fd);
-      taken.emplace_back(fd);
-    }
-  }
-  return taken;
-}
 
 std::vector<UniqueFd>* place_of(CellSockets& handover, uint32_t kind) {
   switch (kind) {
@@ -54,7 +39,7 @@ Result<CellSockets> receive_handover(int cell_fd) {
   } while (got < 0 && errno == EINTR);
   if (got < 0) return Error::system("receive the cell's sockets");
   if (got == 0) return Error::plain("the cell ended before it had handed its sockets over");
-  std::vector<UniqueFd> descriptors = take_descriptors(message);
+  std::vector<UniqueFd> descriptors = take_descriptors<UniqueFd>(message);
   bool whole = !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && told.count <= kHandoverMax &&
                static_cast<size_t>(got) >= sizeof(uint32_t) * (1 + told.count) &&
                descriptors.size() == told.count;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/control.h"
+#include "base/descriptor_message.h"
 #include "launch/id_mapping.h"
 #include "launch/other_core.h"
 #include "sys/kernel_numbers.h"
@@ -94,21 +95,14 @@ long clone_cell(uint64_t flags, int* pidfd, int cgroup) {
 Result<void> send_word(int control, const std::vector<UniqueFd>& descriptors) {
   char word = 'g';
   iovec data{&word, 1};
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostMappedMounts * sizeof(int))]{};
+  int fds[kMostMappedMounts];
+  size_t count = std::min<size_t>(descriptors.size(), kMostMappedMounts);
+  for (size_t i = 0; i < count; ++i) fds[i] = descriptors[i].get();
+  DescriptorSpace<kMostMappedMounts> space;
   msghdr header{};
   header.msg_iov = &data;
   header.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    size_t size = std::min<size_t>(descriptors.size(), kMostMappedMounts) * sizeof(int);
-    header.msg_control = space;
-    header.msg_controllen = CMSG_SPACE(size);
-    cmsghdr* part = CMSG_FIRSTHDR(&header);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(size);
-    int* fds = reinterpret_cast<int*>(CMSG_DATA(part));
-    for (size_t i = 0; i < size / sizeof(int); ++i) fds[i] = descriptors[i].get();
-  }
+  put_descriptors(header, space.bytes, {fds, count});
   // EPIPE: the cell failed on its way here, and its message about that is waiting to be read.
   if (::sendmsg(control, &header, MSG_NOSIGNAL) != 1 && errno != EPIPE && errno != ECONNRESET)
     return Error::system("let the cell go");

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
@@ -15,30 +14,6 @@ constexpr size_t kMostOutgoing = 64u << 20;  // to a keeper that doesn't read
 constexpr size_t kReadBytes = 64 * 1024;
 
 }  // namespace
-
-std::vector<ForeignFd> take_descriptors(msghdr& header) {
-  std::vector<ForeignFd> found;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      ::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-      found.emplace_back(fd);
-    }
-  }
-  return found;
-}
-
-void put_descriptors(msghdr& header, char* space, std::span<const int> descriptors) {
-  header.msg_control = space;
-  header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-  cmsghdr* part = CMSG_FIRSTHDR(&header);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-  ::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size_bytes());
-}
 
 Result<SocketPair> make_control_sockets() {
   int fds[2];
@@ -92,7 +67,7 @@ bool Channel::receive_once() {
     return false;
   }
   if (got <= 0) return end("the session's processes are gone"), false;
-  std::vector<ForeignFd> descriptors = take_descriptors(header);
+  std::vector<ForeignFd> descriptors = take_descriptors<ForeignFd>(header);
   if (header.msg_flags & MSG_CTRUNC || descriptors.size() > kMostFrameDescriptors)
     return end("the session sent too many descriptors"), false;
   Result<void> fed = reader_.feed({bytes, static_cast<size_t>(got)}, std::move(descriptors));
@@ -137,13 +112,13 @@ bool Channel::write_some() {
   while (open() && !outgoing_.empty()) {
     Outgoing& next = outgoing_.front();
     iovec data{next.bytes.data() + next.sent, next.bytes.size() - next.sent};
-    alignas(cmsghdr) char space[CMSG_SPACE(kMostFrameDescriptors * sizeof(int))]{};
+    DescriptorSpace<kMostFrameDescriptors> space;
     msghdr header{};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
     std::vector<int> fds;
     for (const UniqueFd& one : next.descriptors) fds.push_back(one.get());
-    if (!fds.empty()) put_descriptors(header, space, fds);
+    put_descriptors(header, space.bytes, fds);
     ssize_t sent = ::sendmsg(socket_.native_handle(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return false;

@@ -6,10 +6,10 @@
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <deque>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "base/descriptor_message.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "loop/task.h"
@@ -23,10 +23,6 @@ struct SocketPair {
   UniqueFd ours, theirs;
 };
 Result<SocketPair> make_control_sockets();
-
-// SCM_RIGHTS of a message, both ways. `space` has room for kMostFrameDescriptors.
-void put_descriptors(msghdr&, char* space, std::span<const int> descriptors);
-std::vector<ForeignFd> take_descriptors(msghdr&);
 
 // Who hears what comes.
 class ChannelListener {

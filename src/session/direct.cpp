@@ -107,11 +107,11 @@ bool Direct::send(FrameType type, const DirectCall& call, std::string_view body,
   if (lent_) fds.push_back(lent_.get());
   for (const UniqueFd& one : descriptors) fds.push_back(one.get());
   iovec data{bytes.data(), bytes.size()};
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostFrameDescriptors * sizeof(int))]{};
+  DescriptorSpace<kMostFrameDescriptors> space;
   msghdr header{};
   header.msg_iov = &data;
   header.msg_iovlen = 1;
-  if (!fds.empty()) put_descriptors(header, space, fds);
+  put_descriptors(header, space.bytes, fds);
   ssize_t sent;
   do sent = ::sendmsg(socket_.native_handle(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
   while (sent < 0 && errno == EINTR);
@@ -134,7 +134,7 @@ DirectMessage Direct::receive() {
   ssize_t got = ::recvmsg(socket_.native_handle(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) message.kind = DirectMessage::Kind::kNothing;
   if (got <= 0) return message;
-  std::vector<ForeignFd> descriptors = take_descriptors(header);
+  std::vector<ForeignFd> descriptors = take_descriptors<ForeignFd>(header);
   message.kind = DirectMessage::Kind::kForeign;
   if (!std::ranges::all_of(descriptors, &ForeignFd::is_sealed_memory)) return message;
   message.kind = DirectMessage::Kind::kNonsense;

@@ -29,11 +29,11 @@ struct Pair {
 
   DirectMessage after(std::string_view bytes, std::vector<int> fds = {}) {
     iovec data{const_cast<char*>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) char space[CMSG_SPACE(kMostFrameDescriptors * sizeof(int))]{};
+    DescriptorSpace<kMostFrameDescriptors> space;
     msghdr header{};
     header.msg_iov = &data;
     header.msg_iovlen = 1;
-    if (!fds.empty()) put_descriptors(header, space, fds);
+    put_descriptors(header, space.bytes, fds);
     EXPECT_EQ(::sendmsg(theirs.get(), &header, 0), static_cast<ssize_t>(bytes.size()));
     return (*made)->receive();
   }

@@ -5,13 +5,13 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <atomic>
 
 #include "base/control.h"
+#include "base/descriptor_message.h"
 #include "sys/raw_syscall.h"
 
 namespace caisson::session {
@@ -106,14 +106,7 @@ void close_socket(UniqueFd socket) {
     ssize_t got = ::recvmsg(socket.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 || (got == 0 && header.msg_controllen == 0)) return;
-    for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
-      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-      for (size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
-        int fd;
-        ::memcpy(&fd, reinterpret_cast<char*>(part) + at, sizeof fd);
-        let_go(UniqueFd(fd));
-      }
-    }
+    for (UniqueFd& one : take_descriptors<UniqueFd>(header)) let_go(std::move(one));
   }
   let_go(std::move(socket));  // it goes on and on: then with all that it holds
 }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "base/descriptor_message.h"
+
 namespace caisson::session {
 
 namespace {
@@ -63,21 +65,11 @@ Result<LaunchPacket> decode_packet(std::string_view bytes) {
 Sent send_packet(int socket, const std::string& bytes, const std::vector<UniqueFd>& descriptors) {
   if (descriptors.size() > kMostPacketDescriptors) return Sent::kNever;
   iovec data{const_cast<char*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) char space[CMSG_SPACE(kMostPacketDescriptors * sizeof(int))]{};
+  std::vector<int> fds;
+  for (const UniqueFd& one : descriptors) fds.push_back(one.get());
+  DescriptorSpace<kMostPacketDescriptors> space;
   msghdr header{.msg_iov = &data, .msg_iovlen = 1};
-  if (!descriptors.empty()) {
-    size_t size = descriptors.size() * sizeof(int);
-    header.msg_control = space;
-    header.msg_controllen = CMSG_SPACE(size);
-    cmsghdr* part = CMSG_FIRSTHDR(&header);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(size);
-    for (size_t i = 0; i < descriptors.size(); ++i) {
-      int fd = descriptors[i].get();
-      ::memcpy(CMSG_DATA(part) + i * sizeof fd, &fd, sizeof fd);
-    }
-  }
+  put_descriptors(header, space.bytes, fds);
   for (;;) {
     ssize_t sent = ::sendmsg(socket, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return Sent::kYes;
@@ -97,16 +89,7 @@ Result<std::optional<LaunchPacket>> receive_packet(int socket) {
   ssize_t got = ::recvmsg(socket, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return std::optional<LaunchPacket>();
   if (got <= 0) return Error::plain("the other side is gone");
-  std::vector<UniqueFd> descriptors;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      ::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-      descriptors.emplace_back(fd);
-    }
-  }
+  std::vector<UniqueFd> descriptors = take_descriptors<UniqueFd>(header);
   if (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return broken_packet();
   LaunchPacket packet = TRY(decode_packet({bytes.data(), static_cast<size_t>(got)}));
   packet.descriptors = std::move(descriptors);

@@ -11,7 +11,7 @@ from posix import (
     sched_param,
     sched_setscheduler,
 )
-from time import monotonic, sleep
+from time import monotonic
 
 from processes import (
     fields_of,
@@ -23,6 +23,7 @@ from processes import (
     send,
     table,
     tasks,
+    wait_for_each,
 )
 
 END_SECONDS, OVER_SECONDS = 2.0, 5.0
@@ -149,13 +150,7 @@ def last_made():
 def see_over(pids):
     """Waits until none of these, which were killed, can write anything any more. False when one still
     may after a while: it is held in the kernel."""
-    until = monotonic() + OVER_SECONDS
-    for pid in pids:
-        while not is_over(pid):
-            if monotonic() > until:
-                return False
-            sleep(0.0001)
-    return True
+    return wait_for_each(pids, is_over, OVER_SECONDS)
 
 
 def is_over(pid):

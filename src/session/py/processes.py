@@ -221,9 +221,14 @@ def stop_descendants(root, spared, adopter, since):
 def settle(pids):
     """Waits until all of them have stopped or ended; False when one still runs after a while. SIGSTOP
     is sent and not done: a fork or a write that is under way comes to its end first."""
-    until = monotonic() + STOP_SECONDS
+    return wait_for_each(pids, is_stopped, STOP_SECONDS)
+
+
+def wait_for_each(pids, has_come, seconds):
+    """True when it has come for all of them; False when it has not within that time."""
+    until = monotonic() + seconds
     for pid in pids:
-        while not is_stopped(pid):
+        while not has_come(pid):
             if monotonic() > until:
                 return False
             sleep(0.0001)
