@@ -69,6 +69,8 @@ void mutate_keeper(Kernel& kernel) {
                R"(kill_each(new)\n        self.certain |= new)");
     kernel.put("pass  #", "send(-1, SIGKILL)  #");
   }
+  if (!control_enabled("keeper-ends-call"))
+    kernel.put("0", "end_all_since(call.started, self.keeper.processes())");
   if (!control_enabled("keeper-over"))
     kernel.put("PF_EXITING)", R"(PF_EXITING and fields[20] == b"0"))");
   if (!control_enabled("keeper-gate"))

@@ -2,6 +2,8 @@
 
 import os
 import select
+import signal
+import socket
 import subprocess
 import sys
 import unittest
@@ -52,11 +54,70 @@ class Gates(unittest.TestCase):
         gate.open()
         self.assertEqual(watcher.poll(0), [(theirs, select.POLLHUP)])
 
+    def test_the_word_of_a_kill_does_not_open_it(self):
+        gate = kernel_module("gates").Gate(is_told=True)
+        watcher = select.poll()
+        watcher.register(gate.waits, kernel_module("freezing").ONLY_THE_END)
+        gate.tell_killed()
+        self.assertEqual(watcher.poll(0), [])
+        gate.open()
+        self.assertEqual([fd for fd, _ in watcher.poll(0)], [gate.waits])
+
     def test_one_that_nobody_holds_is_open_and_leaves_no_descriptor(self):
         gates = kernel_module("gates")
         before = os.listdir("/proc/self/fd")
         gates.Gate()
         self.assertEqual(os.listdir("/proc/self/fd"), before)
+
+
+class StandingBack(unittest.TestCase):
+    def test_who_is_killed_has_its_share_of_the_processor(self):
+        """As SCHED_IDLE it would not come to its end while two dozen processes of another session spin, and the
+        keeper, which waits for that, would give its own session up."""
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+            os._exit(1)
+        self.addCleanup(os.waitpid, child, 0)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        kernel_module("endings").stand_back([child])
+        self.assertEqual(os.sched_getscheduler(child), os.SCHED_BATCH)
+
+
+class Newcomers(unittest.TestCase):
+    def test_a_flag_on_who_looks_is_no_harm(self):
+        """In a child: without a capability nobody is rid of it again."""
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
+                newcomer = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+                harmed = kernel_module("endings").is_harmed(newcomer.pid)
+                os.sched_setscheduler(newcomer.pid, os.SCHED_BATCH, os.sched_param(0))
+                code = 0 if (harmed, kernel_module("endings").is_harmed(newcomer.pid)) == (False, True) else 2
+                newcomer.kill()
+            finally:
+                os._exit(code)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+
+class Reports(unittest.TestCase):
+    def test_one_that_waits_to_be_read_is_seen_and_left(self):
+        """A call that is relayed meanwhile must not have the keeper read what the host waits for."""
+        frames, checkpoints = kernel_module("frames"), kernel_module("checkpoints")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.addCleanup(ours.close)
+        self.addCleanup(theirs.close)
+        for pid, seen in ((os.getpid(), True), (1, False)):
+            live = checkpoints.Live(ours, None, Spared(pid), {})
+            self.assertFalse(live.has_report())
+            theirs.send(frames.PRIVATE.pack(frames.READY, 0, 0, 0) + b"{}")
+            self.assertEqual((live.has_report(), live.has_report()), (seen, seen))
+            self.assertEqual(frames.receive_message(ours)[0], frames.READY)
+        theirs.send(frames.PRIVATE.pack(frames.RESULT, 0, 0, 0))
+        self.assertFalse(live.has_report())
 
 
 class Hunts(unittest.TestCase):
@@ -88,6 +149,16 @@ class Hunts(unittest.TestCase):
         lists = [set(), {6}, set(), set()]
         self.assertEqual(self.hunt(lists, [b"6"] * 19, [{9}, set()] + [{9}] * 19, own=7),
                          [set(), set(), {6}, set(), set()])
+
+    def test_nor_are_many_while_its_session_makes_processes(self):
+        """One that goes on in its child before it can be read about is on no list at all; where all numbers are
+        the session's own, those that are given out tell of it."""
+        endings = kernel_module("endings")
+        lasts = [b"%d" % number for number in range(61)] + [b"61"] * 9
+        for parent, goes_on in ((1, True), (4, False)):
+            with self.subTest(parent=parent), mock.patch.object(endings, "getppid", lambda: parent):
+                rounds = len(self.hunt([set()] * 99, lasts, [{9}] * 199, own=7))
+                self.assertIs(rounds > endings.QUIET_LOOKS + 5, goes_on)
 
     def test_but_it_is_when_its_number_may_be_another_s(self):
         lasts = [b"10", b"10", b"11", b"11", b"11", b"11"]

@@ -246,6 +246,7 @@ class Units(unittest.TestCase):
         table = {pid: (*entry, 0) for pid, entry in parents.items()}
         self.assertEqual(processes.family(10, None, frozenset({20}), table, 9), {10, 11, 12, 13})
         self.assertEqual(processes.family(10, 9, frozenset({20}), table, 9), {10, 11, 12, 13, 31})
+        self.assertEqual(processes.family(10, None, frozenset({20}), table, 9, 20), {10, 11, 12, 13, 21})
         for strange in (0, 1, 5, 9, 777):
             found = processes.family(strange, None, frozenset(), table, 9)
             self.assertEqual(found - {777}, set(), strange)

@@ -1,4 +1,6 @@
 """What runs in a session when it is reset, when it goes back, or when its time is up: nothing of it is left."""
+import time
+
 from harness import SessionTest
 
 # A process that goes on in its child, again and again: who is listed is dead by the time it is killed.
@@ -16,6 +18,13 @@ for _ in range(3):
     if os.fork() == 0: run_away()
 """
 BEATS = "len(open('/workspace/beats').read())"
+BEATS_ON = """
+import os, time
+if os.fork() == 0:
+    while True:
+        with open('/workspace/beats', 'a') as file: file.write('x')
+        time.sleep(.003)
+"""
 # clone(2) with CLONE_PARENT: the child's parent is who made this interpreter.
 SIBLING = """
 import ctypes, os, time
@@ -128,11 +137,47 @@ class Leftovers(SessionTest):
     def test_at_a_timeout_too(self):
         s = self.session()
         self.ok(s.exec("open('/workspace/beats', 'w').close()"))
-        # From its first line on: a call that is interrupted while it still forks leaves what it has made, by right.
+        # From its first line on: it is to be the kill that ends them.
         deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         swallow = "\nwhile True:\n    try:\n        while True: pass\n    except BaseException: pass"
         self.assertEqual(s.exec(deaf + RUNAWAYS + swallow, timeout=300)["status"], "timeout")
         self.silent(s)
+
+    def test_what_a_stopped_call_made_beside_itself_is_ended(self):
+        """In an interpreter out of a checkpoint, whose child that is then, in a group of its own."""
+        s = self.session()
+        self.ok(s.exec("open('/workspace/beats', 'w').close()"))
+        s.ask("checkpoint", name="one")
+        s.ask("restore", name="one")
+        answer = s.exec(SIBLING + "while True: pass", timeout=500)
+        self.assertEqual((answer["status"], answer["notes"]), ("timeout", [
+            "the call ran out of time and stopped at the interrupt; its variables are kept",
+            "processes that the call had started were ended"]))
+        self.assertGreater(s.value(BEATS), 0)
+        self.silent(s)
+
+    def test_nor_does_one_live_on_that_is_always_another(self):
+        s = self.session()
+        answer = s.exec(RUNAWAYS + "while True: pass", timeout=300)
+        self.assertIn("stopped at the interrupt", answer["notes"][0])
+        self.silent(s)
+
+    def test_but_what_an_earlier_call_started_goes_on(self):
+        s = self.session()
+        self.ok(s.exec(BEATS_ON))
+        time.sleep(.05)  # the clock by which the kernel tells the age of a process has 10 ms
+        self.assertEqual(s.exec("while True: pass", timeout=300)["status"], "timeout")
+        last = s.value(BEATS)
+        self.ok(s.exec("import time\nwhile %s == %d: time.sleep(.01)" % (BEATS, last), timeout=60000))
+
+    def test_a_flag_on_the_keeper_spoils_no_reset(self):
+        """It stays there, and is no newcomer's: by that, none of them is harmed."""
+        s = self.session()
+        self.ok(s.exec("import os\nos.sched_setscheduler(os.getppid(), os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, "
+                       "os.sched_param(0))"))
+        for _ in range(5):
+            s.ask("reset")
+            self.ok(s.exec("x = 1"))
 
     def test_a_child_of_its_checkpoint_ends_with_it(self):
         s = self.session()

@@ -71,7 +71,8 @@ class Checkpoint:
         waits for."""
         def deliver(theirs, ours):
             fds = [sock.fileno() for sock in theirs] + ([gate.waits] if gate is not None else [])
-            f.send_message(self.sock, f.THAW, 0, 0, 0, workspace.encode(), fds)
+            flags = f.AWAKE if gate is not None and gate.is_told else 0
+            f.send_message(self.sock, f.THAW, flags, 0, 0, workspace.encode(), fds)
 
         return birth(known, deliver)
 
@@ -146,6 +147,17 @@ class Live:
         self.line = line
         self.process = process
         self.facts = facts
+
+    def has_report(self):
+        """Whether the first that it says is still to be read, by whoever asks it."""
+        try:
+            message = f.receive_message(self.sock, MSG_PEEK | MSG_DONTWAIT)
+        except (f.Broken, OSError):
+            return False
+        if message is None:
+            return False
+        f.close_all(message[5])
+        return message[0] == f.READY and message[6] == self.process.pid
 
     def close(self):
         self.sock.close()

@@ -3,8 +3,10 @@
 from _signal import SIGKILL
 from posix import (
     PRIO_PROCESS,
-    SCHED_IDLE,
+    SCHED_BATCH,
+    SCHED_RESET_ON_FORK,
     getpid,
+    getppid,
     getpriority,
     listdir,
     sched_getscheduler,
@@ -44,11 +46,14 @@ def end_all_but(spared, ours):
         send(-1, SIGKILL)  # all at once, with the children that are being made
         return found, count
     hunt = Hunt(spared, ours)
-    until = monotonic() + END_SECONDS
-    while monotonic() < until:
-        if hunt.goes_round():
-            return hunt.killed, hunt.count
-    return None
+    return (hunt.killed, hunt.count) if hunt.ends() else None
+
+
+def end_all_since(tick, spared):
+    """The same for what has come to be since then, and goes on when the call that it comes from was stopped.
+    Says how many there were."""
+    hunt = Hunt(spared, [], tick)
+    return hunt.count if hunt.ends() else None
 
 
 class Hunt:
@@ -56,13 +61,27 @@ class Hunt:
     other is given out: one that is killed may be collected by its parent, and that one's next child,
     or another's, may be given its number."""
 
-    def __init__(self, spared, ours):
-        self.processes, self.spared = spared, living(spared)
+    def __init__(self, spared, ours, since=0):
+        self.processes, self.spared, self.since = spared, living(spared), since
         self.last = last_made()
         self.certain = living(ours) - self.spared  # killed, and none of these numbers is another's
         self.killed = set(self.certain)
         self.count, self.quiet, self.still, self.looked = 0, 0, 0, False
         kill_each(self.certain)  # most often there is nobody else, and one look is enough
+
+    def ends(self):
+        """False when somebody outruns it."""
+        until = monotonic() + END_SECONDS
+        while monotonic() < until:
+            if self.goes_round():
+                return True
+        return False
+
+    def in_sight(self, own):
+        """Of one that can't be read about any more it is not known when it began: it may have gone on in its
+        child."""
+        pids = strangers(self.spared, own)
+        return {pid for pid in pids if began_at(pid, self.since) >= self.since} if self.since else pids
 
     def goes_round(self):
         """Whether nobody is left."""
@@ -71,10 +90,10 @@ class Hunt:
         if own == 1 and changed:
             self.certain = set()
         self.spared, self.last = living(self.processes), last
-        new = strangers(self.spared, own) - self.certain
+        new = self.in_sight(own) - self.certain
         # One that goes on in its child is soon another. To look at each takes longer than to kill it.
         if new and not self.looked and self.notes_dead(new):
-            new = strangers(self.spared, own) - self.certain
+            new = self.in_sight(own) - self.certain
         self.looked = True
         self.count += len(new - self.killed)
         kill_each(new)
@@ -84,7 +103,7 @@ class Hunt:
         self.still = 0 if new or changed else self.still + 1
         if not self.quiet or not self.spares_the_same():
             return False
-        if own != 1 and self.quiet >= QUIET_LOOKS:
+        if self.quiet >= QUIET_LOOKS and not is_own_namespace(own):
             return True
         # Elsewhere the dead are on no list: see notes_dead().
         return last_made() == last and (own == 1 or self.still >= 2)
@@ -101,6 +120,17 @@ class Hunt:
     def spares_the_same(self):
         """One of them that has died meanwhile may have left its number to somebody."""
         return living(self.processes) == self.spared
+
+
+def is_own_namespace(own):
+    """Whether all process ids are given out to this session alone: its keeper is the first process, or was
+    started by the first one of its cell. Elsewhere there may be no moment without a new one."""
+    return own == 1 or getppid() == 1
+
+
+def began_at(pid, unknown):
+    text = read_stat(pid)
+    return unknown if text is None else int(fields_of(text)[19])
 
 
 def kill_each(pids):
@@ -189,8 +219,9 @@ def is_harmed(pid):
     if int(fact_in(text, b"SigPnd"), 16) or int(fact_in(text, b"ShdPnd"), 16):
         return True
     try:
-        same_policy = sched_getscheduler(pid) == sched_getscheduler(0)
-        return not same_policy or getpriority(PRIO_PROCESS, pid) != getpriority(PRIO_PROCESS, 0)
+        # That flag is on neither's children: code can have put it on the keeper, and no newcomer has it.
+        other_policy = (sched_getscheduler(pid) ^ sched_getscheduler(0)) & ~SCHED_RESET_ON_FORK
+        return bool(other_policy) or getpriority(PRIO_PROCESS, pid) != getpriority(PRIO_PROCESS, 0)
     except OSError:
         return True
 
@@ -209,11 +240,11 @@ def is_leaving(fields):
 
 
 def stand_back(pids):
-    """Those that are killed wake, to give their memory back: a millisecond in the kernel, during which nobody
-    else has their processor until their slice is over. One of this kind is put aside as soon as another
-    wakes there: whoever has killed it, and looks whether it is over."""
+    """Those that are killed wake, to give their memory back. As processes of this kind they wait for their
+    turn, and do not take the processor from who has woken them and has an answer to give. In all else
+    they are as any other: with less, code of other sessions that never rests would keep them from their end."""
     for pid in pids if len(pids) <= 8 else ():
         try:
-            sched_setscheduler(pid, SCHED_IDLE, sched_param(0))
+            sched_setscheduler(pid, SCHED_BATCH, sched_param(0))
         except OSError:
             continue  # code may have chosen the lowest kind for itself, which it stays

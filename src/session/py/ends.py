@@ -29,7 +29,7 @@ class Ends:
     def part_with_live(self):
         """Another takes its place; it is still to be killed, and seen off."""
         live, self.live = self.live, None
-        self.awaited = None
+        self.awaited, self.is_early = None, False
         self.unwatch(live)
         return live
 
@@ -119,6 +119,8 @@ class Ends:
         self.keeper.orphans()
 
     def check_time(self):
+        if self.is_early:
+            self.listen()
         call = self.call
         if call is None or call.due is None or monotonic() < call.due:
             return

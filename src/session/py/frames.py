@@ -49,6 +49,7 @@ NO_CHECKPOINT, DIRECT = 1, 2
 # flags of an interpreter's answer
 UNCHANGED, FORKING, THREADS_LEFT, NOT_KEPT = 1, 2, 4, 8
 NO_ROOM = 1  # of NOT_TAKEN: the socket of the checkpoint could not be sent
+AWAKE = 1  # of THAW: what wakes stays so until it hears of the kill (freezing.py)
 # flags of a RESULT, set by the keeper
 INTERRUPTED, NO_WAY_BACK, PROCESSES_ENDED = 1, 2, 4
 # exit code of an interpreter that found its socket gone

@@ -10,6 +10,7 @@ from errno import ETOOMANYREFS
 from posix import _exit, sched_yield
 from posix import close as close_fd
 from select import POLLIN, poll
+from time import monotonic
 
 import frames as f
 from forks import fork_first, fork_silent
@@ -27,6 +28,7 @@ from rebirth import (
 
 ORDER_SECONDS = 1.0
 ASIDE_MS = 5
+AWAKE_SECONDS = 0.002
 ONLY_THE_END = 0  # of what a poll is asked about: POLLHUP is told unasked
 
 
@@ -131,7 +133,7 @@ class Freezing:
             message = f.receive_message(sock)
             if message is None:
                 _exit(0)
-            kind, _, _, _, workspace, fds, _ = message
+            kind, flags, _, _, workspace, fds, _ = message
             if kind != f.THAW or len(fds) not in (2, 3):
                 f.close_all(fds)
                 continue
@@ -141,7 +143,7 @@ class Freezing:
             gate = fds[2] if len(fds) == 3 else -1
             try:
                 pid = fork_first(
-                    lambda: self.be_born(pair[0], report, gate, workspace.decode()),
+                    lambda: self.be_born(pair[0], report, gate, workspace.decode(), flags & f.AWAKE),
                     lambda: stand_aside(gate, sock, ASIDE_MS))
             except OSError:
                 pid = -1
@@ -154,7 +156,7 @@ class Freezing:
                 one.close()
             f.close_all(fds[2:])
 
-    def be_born(self, sock, report, gate=-1, workspace=""):
+    def be_born(self, sock, report, gate=-1, workspace="", awake=False):
         """In an interpreter that is new: what the keeper waits for. (Once it has reported, the files of
         its folder are changed.)"""
         own_group(0)
@@ -166,6 +168,8 @@ class Freezing:
                 sock.send(report)
         except OSError:
             _exit(f.CHANNEL_GONE)
+        if awake and gate >= 0:
+            stay_awake(gate)
         if gate >= 0:
             stand_aside(gate, sock)
 
@@ -195,3 +199,14 @@ def stand_aside(gate, sock, most_ms=None):
     watcher.register(gate, ONLY_THE_END)
     watcher.register(sock.fileno(), POLLIN)
     watcher.poll(most_ms)
+
+
+def stay_awake(gate):
+    """Until the one before is killed, for a moment at most. A processor that goes idle takes over what waits
+    for another; one that is idle already is not asked: what is killed would wait behind the keeper, who has
+    killed it, and the keeper then for the end of its memory."""
+    watcher = poll()
+    watcher.register(gate, POLLIN)
+    until = monotonic() + AWAKE_SECONDS
+    while not watcher.poll(0) and monotonic() < until:
+        sched_yield()

@@ -22,6 +22,9 @@ from processes import reap_orphans
 from rebirth import reseed
 
 
+EARLY_MS = 1  # until one looks again whether the host has heard a newcomer's report
+
+
 class Keeper:
     def __init__(self, control, inside, start=None):
         self.inside = inside  # the interpreter that forks will become
@@ -78,6 +81,8 @@ class Keeper:
 
     def patience(self):
         """Milliseconds until the next deadline; None when nothing runs against a clock."""
+        if any(lane.is_early for lane in self.lanes):
+            return EARLY_MS
         soonest = None
         for lane in self.lanes:
             call = lane.call

@@ -38,6 +38,7 @@ class Lane(Words, Ends, WayBack):
         self.generation = 0  # of interpreters
         self.nonces = None  # a file of the host's
         self.relayed = None  # the nonce of a call that went by us all the same
+        self.is_early = False  # we are to listen, and the host has not heard the newcomer's report yet
         self.keeper = keeper
         self.name = name
         self.control = control
@@ -221,7 +222,12 @@ class Lane(Words, Ends, WayBack):
             call.due = monotonic() + call.grace  # its socket has ended, or it talks nonsense
 
     def listen(self):
-        if self.direct:
+        """To one that the host asks directly. Its report is the host's, which waits for it: one that took the
+        place of another a moment ago may be relayed a call first."""
+        if not self.direct:
+            return
+        self.is_early = self.live.has_report()
+        if not self.is_early:
             self.keeper.watch(self.live.sock.fileno(), self.on_message)
 
     def side(self):

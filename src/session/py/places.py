@@ -73,7 +73,7 @@ def take_place(lane, request, frozen, name=None):
         lane.refuse(request, "that checkpoint is gone" if frozen is None else "the interpreter ended")
         return
     lane.live.process.signal(SIGSTOP)
-    gate, live = wake_at_gate(frozen, lane.keeper.known(), lane.workspace)
+    gate, live = wake_at_gate(frozen, lane.keeper.known(), lane.workspace, is_told=True)
     if live is not None:
         live, ended = end_the_old(lane, live, frozen, gate)
     else:
@@ -97,6 +97,7 @@ def end_the_old(lane, live, frozen, gate):
     if lane.adopter() is not None:
         stand_back([lane.live.process.pid])
         lane.live.process.signal(SIGKILL)  # first of all: it is on its way out while we look for others
+        gate.tell_killed()
         old, ended = lane.end_live(named(lane), [live.process])
         lane.keeper.see_off(old, gate)
     else:

@@ -129,10 +129,11 @@ def table(known=()):
     return found
 
 
-def family(root, adopter, spared, processes, own):
+def family(root, adopter, spared, processes, own, maker=None):
     """The pids below `root`, those of its process group that lost their parent, and those that the
-    adopter (the session's subreaper, or None) took in. Never a process that the keeper itself
-    comes from, nor the first one: a wrong number here would end what is not ours."""
+    adopter (the session's subreaper, or None) took in; children of the checkpoint that made it, too:
+    clone(2) with CLONE_PARENT. Never a process that the keeper itself comes from, nor the first one:
+    a wrong number here would end what is not ours."""
     never = ancestors(own, processes) | spared | {0, 1}
     members = {root} - never
     grown = bool(members)
@@ -141,7 +142,7 @@ def family(root, adopter, spared, processes, own):
         for pid, (parent, group, _) in processes.items():
             if pid in members or pid in never:
                 continue
-            if parent in members or group == root or (adopter is not None and parent == adopter):
+            if parent in members or group == root or parent in (adopter, maker):
                 members.add(pid)
                 grown = True
     return members
@@ -192,6 +193,11 @@ class Stopped:
         return len(self.others)
 
 
+def parent_of(pid):
+    text = read_stat(pid)
+    return None if text is None else int(fields_of(text)[1])
+
+
 def kill_descendants(root, spared, adopter, since):
     """Ends what came from a process and started at or after a tick; says which."""
     victims = stop_descendants(root, spared, adopter, since)
@@ -203,11 +209,13 @@ def kill_descendants(root, spared, adopter, since):
 def stop_descendants(root, spared, adopter, since):
     """Stops everything before anything is killed, so that nothing forks away under the killing."""
     own, victims = getpid(), set()
+    maker = parent_of(root)
+    maker = maker if maker in spared and maker != own else None
     spared = lineage().union(spared)
     known = spared | {own, root}
     for _ in range(ROUNDS):
         processes = table(known)
-        new = {pid for pid in family(root, adopter, spared, processes, own)
+        new = {pid for pid in family(root, adopter, spared, processes, own, maker)
                if pid != root and pid not in victims and processes[pid][2] >= since}
         if not new:
             break

@@ -5,6 +5,7 @@ from errno import EAGAIN
 from posix import pread
 
 import frames as f
+from endings import end_all_since
 from processes import kill_descendants
 from wayback import reason_in
 
@@ -104,6 +105,7 @@ class Words:
         self.call = None
         self.idle_deaths = 0
         if self.direct:
+            self.is_early = False
             self.keeper.unwatch(self.live.sock.fileno())
             self.drain()  # what it changed was told before
         else:
@@ -118,12 +120,25 @@ class Words:
             if bits & f.FORKING:
                 # The checkpoint is a child as well: known, or it would be ended with the others.
                 self.hear_coming()
-            same = self.live is not None and self.live.process.pid == pid
-            if same and kill_descendants(pid, self.keeper.known() - {pid}, self.adopter(), call.started):
-                flags |= f.PROCESSES_ENDED
+            if self.live is not None and self.live.process.pid == pid:
+                ended = self.end_what_it_started(call)
+                if ended is None:
+                    f.close_all(fds)
+                    self.call = call
+                    self.lose("processes that it started did not stop")
+                    return
+                flags |= f.PROCESSES_ENDED if ended else 0
         data = bytes([flags]) + body
         self.send(f.RESULT | spilled, call.request, data, fds)
         f.close_all(fds)
+
+    def end_what_it_started(self, call):
+        """How many; None when they can't be ended. In the only lane all that is younger than the call, whoever
+        its parent is; where there are others, what can be told to be this one's."""
+        process = self.live.process
+        if self.adopter() is not None:
+            return end_all_since(call.started, self.keeper.processes())
+        return len(kill_descendants(process.pid, self.keeper.known() - {process.pid}, None, call.started))
 
     def on_host_call(self):
         """A function of the host: passed on with the number of the call it belongs to."""
