@@ -23,7 +23,7 @@ Pair make_pair() {
 }
 
 ino_t inode_of(int fd) {
-  struct stat found{};
+  struct stat found {};
   EXPECT_EQ(::fstat(fd, &found), 0);
   return found.st_ino;
 }
