@@ -248,12 +248,12 @@ class Compiler {
   void gateway() {
     ChildProgram& program = out_.program_;
     if (!plan_.gateway) return;
-    if (control_enabled("steering")) out_.steering_ = steering_messages();
-    out_.routes_ = route_messages();
-    program.steering = out_.steering_.data();
-    program.steering_size = static_cast<uint32_t>(out_.steering_.size());
-    program.routes = out_.routes_.data();
-    program.routes_size = static_cast<uint32_t>(out_.routes_.size());
+    std::span<const uint8_t> steering = steering_messages(), routes = route_messages();
+    program.steering = steering.data();
+    program.steering_size =
+        control_enabled("steering") ? static_cast<uint32_t>(steering.size()) : 0;
+    program.routes = routes.data();
+    program.routes_size = static_cast<uint32_t>(routes.size());
     out_.forward_ = plan_.gateway->forward;
     program.forward_ports = out_.forward_.data();
     program.forward_count = static_cast<uint32_t>(out_.forward_.size());
@@ -465,7 +465,7 @@ static std::string describe_failure(const Step& step) {
     case StepKind::kSeccomp:
       return "install the seccomp filter";
     case StepKind::kAwaitNetworkThread:
-      return "lead connections to the gateway, or let go of the host's root";
+      return "bring up the network, lead it to the gateway, or let go of the host's root";
     case StepKind::kExec:
       return "execute the program";
   }

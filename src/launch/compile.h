@@ -42,7 +42,6 @@ class CompiledProgram {
   std::vector<ChildLandlockRule> rules_;
   CompiledWarden warden_;
   std::vector<PageRange> clean_pages_;
-  std::vector<uint8_t> steering_, routes_;
   std::vector<uint16_t> forward_;
   std::vector<const char*> candidates_, argv_, shell_argv_, environment_;
 };

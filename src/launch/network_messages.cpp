@@ -1,107 +1,122 @@
 #include "launch/network_messages.h"
 
-#include <arpa/inet.h>
+#include <netinet/in.h>  // ahead of the kernel's own, which gives way to it
+
 #include <linux/icmpv6.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <netinet/in.h>
 
-#include <cstring>
-#include <span>
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <string_view>
 
 namespace caisson {
 
 namespace {
 
-// Writes netlink messages into a buffer; lengths are filled in where a message or a nest ends.
+// What has no padding is the same bytes to the kernel.
+template <typename T>
+constexpr auto bytes_of(const T& value) {
+  return std::bit_cast<std::array<uint8_t, sizeof(T)>>(value);
+}
+
+// Network order.
+constexpr uint32_t big(uint32_t value) {
+  return std::endian::native == std::endian::big ? value : __builtin_bswap32(value);
+}
+
+constexpr uint16_t big16(uint16_t value) {
+  return std::endian::native == std::endian::big ? value : __builtin_bswap16(value);
+}
+
+constexpr std::array<uint8_t, 2> in_network_order(uint16_t value) { return bytes_of(big16(value)); }
+
+constexpr size_t kMostBytes = 4096;
+
+// Writes netlink messages, by the compiler: no start builds one. Lengths are filled in where a
+// message or a nest ends.
 class Writer {
  public:
-  std::vector<uint8_t> take() { return std::move(bytes_); }
+  std::array<uint8_t, kMostBytes> bytes{};
+  size_t size = 0;
 
   template <typename Header>
-  void begin(uint16_t type, uint16_t flags, const Header& header) {
-    start_ = bytes_.size();
+  constexpr void begin(uint16_t type, uint16_t flags, const Header& header) {
+    start_ = size;
     nlmsghdr message{};
     message.nlmsg_type = type;
     message.nlmsg_flags = static_cast<uint16_t>(flags | NLM_F_REQUEST);
     message.nlmsg_seq = ++sequence_;
-    append(&message, sizeof message);
-    append(&header, sizeof header);
+    append(bytes_of(message));
+    append(bytes_of(header));
   }
-  void end() { set_length(start_, static_cast<uint32_t>(bytes_.size() - start_)); }
+  constexpr void end() { put(start_, bytes_of(static_cast<uint32_t>(size - start_))); }
 
-  void attribute(uint16_t type, const void* data, size_t size) {
-    nlattr header{static_cast<uint16_t>(sizeof(nlattr) + size), type};
-    append(&header, sizeof header);
-    append(data, size);
+  constexpr void attribute(uint16_t type, std::span<const uint8_t> data) {
+    append(bytes_of(nlattr{static_cast<uint16_t>(sizeof(nlattr) + data.size()), type}));
+    append(data);
   }
-  void text(uint16_t type, std::string_view value) {
-    std::vector<char> with_end(value.begin(), value.end());
-    with_end.push_back(0);
-    attribute(type, with_end.data(), with_end.size());
+  constexpr void text(uint16_t type, std::string_view value) {
+    std::array<uint8_t, 32> with_end{};
+    for (size_t i = 0; i < value.size(); ++i) with_end.at(i) = static_cast<uint8_t>(value[i]);
+    attribute(type, std::span(with_end).first(value.size() + 1));
   }
   // nf_tables takes its numbers in network order, rtnetlink in the host's.
-  void number(uint16_t type, uint32_t value) {
-    uint32_t big = htonl(value);
-    attribute(type, &big, sizeof big);
-  }
+  constexpr void number(uint16_t type, uint32_t value) { attribute(type, bytes_of(big(value))); }
 
   template <typename Body>
-  void nest(uint16_t type, Body body) {
-    size_t at = bytes_.size();
-    attribute(static_cast<uint16_t>(type | NLA_F_NESTED), nullptr, 0);
+  constexpr void nest(uint16_t type, Body body) {
+    size_t at = size;
+    attribute(static_cast<uint16_t>(type | NLA_F_NESTED), {});
     body();
-    auto length = static_cast<uint16_t>(bytes_.size() - at);
-    std::memcpy(bytes_.data() + at, &length, sizeof length);
+    put(at, bytes_of(static_cast<uint16_t>(size - at)));
   }
 
  private:
-  void append(const void* data, size_t size) {
-    if (size) {
-      const auto* from = static_cast<const uint8_t*>(data);
-      bytes_.insert(bytes_.end(), from, from + size);
-    }
-    bytes_.resize((bytes_.size() + 3) & ~size_t{3});
+  constexpr void put(size_t at, std::span<const uint8_t> data) {
+    for (uint8_t byte : data) bytes.at(at++) = byte;
   }
-  void set_length(size_t at, uint32_t length) {
-    std::memcpy(bytes_.data() + at, &length, sizeof length);
+  constexpr void append(std::span<const uint8_t> data) {
+    put(size, data);
+    size = (size + data.size() + 3) & ~size_t{3};
   }
 
-  std::vector<uint8_t> bytes_;
   size_t start_ = 0;
   uint32_t sequence_ = 0;
 };
 
 constexpr std::string_view kCongestionControl = "reno";  // which every kernel has and allows
-constexpr std::string_view kTable = "caisson", kSteer = "steer", kShut = "shut";
+constexpr std::string_view kTable = "caisson", kSteer = "steer";
+constexpr std::array<uint8_t, 4> kLoopback4{127, 0, 0, 1};
+constexpr std::array<uint8_t, 16> kLoopback6{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
 constexpr uint16_t nft(uint16_t message) { return (NFNL_SUBSYS_NFTABLES << 8) | message; }
 constexpr nfgenmsg kInet{NFPROTO_INET, NFNETLINK_V0, 0};
 
 // One rule at the end of a chain: an array of expressions, each with a name and its own attributes.
 class Rule {
  public:
-  Rule(Writer& out, std::string_view chain, uint16_t flags = 0) : out_(out) {
+  constexpr explicit Rule(Writer& out, uint16_t flags = 0) : out_(out) {
     out.begin(nft(NFT_MSG_NEWRULE), NLM_F_CREATE | NLM_F_APPEND | flags, kInet);
     out.text(NFTA_RULE_TABLE, kTable);
-    out.text(NFTA_RULE_CHAIN, chain);
+    out.text(NFTA_RULE_CHAIN, kSteer);
   }
   template <typename Body>
-  void expressions(Body body) {
+  constexpr void expressions(Body body) {
     out_.nest(NFTA_RULE_EXPRESSIONS, [&] { body(*this); });
     out_.end();
   }
 
-  void load_meta(uint32_t key) {
+  constexpr void load_meta(uint32_t key) {
     expression("meta", [&] {
       out_.number(NFTA_META_KEY, key);
       out_.number(NFTA_META_DREG, NFT_REG_1);
     });
   }
-  void load_payload(uint32_t base, uint32_t offset, uint32_t size) {
+  constexpr void load_payload(uint32_t base, uint32_t offset, uint32_t size) {
     expression("payload", [&] {
       out_.number(NFTA_PAYLOAD_DREG, NFT_REG_1);
       out_.number(NFTA_PAYLOAD_BASE, base);
@@ -109,24 +124,26 @@ class Rule {
       out_.number(NFTA_PAYLOAD_LEN, size);
     });
   }
-  void must_equal(std::span<const uint8_t> value) {
+  constexpr void must_equal(std::span<const uint8_t> value) {
     expression("cmp", [&] {
       out_.number(NFTA_CMP_SREG, NFT_REG_1);
       out_.number(NFTA_CMP_OP, NFT_CMP_EQ);
-      out_.nest(NFTA_CMP_DATA,
-                [&] { out_.attribute(NFTA_DATA_VALUE, value.data(), value.size()); });
+      out_.nest(NFTA_CMP_DATA, [&] { out_.attribute(NFTA_DATA_VALUE, value); });
     });
   }
-  void protocol_is(uint8_t protocol) {
+  constexpr void family_is(uint8_t family) {
+    load_meta(NFT_META_NFPROTO);
+    must_equal({&family, 1});
+  }
+  constexpr void protocol_is(uint8_t protocol) {
     load_meta(NFT_META_L4PROTO);
     must_equal({&protocol, 1});
   }
-  void port_is(uint16_t port) {
-    uint8_t big[2] = {static_cast<uint8_t>(port >> 8), static_cast<uint8_t>(port)};
+  constexpr void port_is(uint16_t port) {
     load_payload(NFT_PAYLOAD_TRANSPORT_HEADER, 2, 2);  // the destination of TCP and UDP alike
-    must_equal(big);
+    must_equal(in_network_order(port));
   }
-  void leave_chain() {
+  constexpr void leave_chain() {
     expression("immediate", [&] {
       out_.number(NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
       out_.nest(NFTA_IMMEDIATE_DATA, [&] {
@@ -135,25 +152,25 @@ class Rule {
       });
     });
   }
-  void redirect_to(uint16_t port) {
-    uint8_t big[2] = {static_cast<uint8_t>(port >> 8), static_cast<uint8_t>(port)};
+  constexpr void redirect_to(uint16_t port) {
     expression("immediate", [&] {
       out_.number(NFTA_IMMEDIATE_DREG, NFT_REG_1);
-      out_.nest(NFTA_IMMEDIATE_DATA, [&] { out_.attribute(NFTA_DATA_VALUE, big, sizeof big); });
+      out_.nest(NFTA_IMMEDIATE_DATA,
+                [&] { out_.attribute(NFTA_DATA_VALUE, in_network_order(port)); });
     });
     expression("redir", [&] { out_.number(NFTA_REDIR_REG_PROTO_MIN, NFT_REG_1); });
   }
-  void refuse() {
+  constexpr void refuse() {
     expression("reject", [&] {
       out_.number(NFTA_REJECT_TYPE, NFT_REJECT_ICMPX_UNREACH);
       uint8_t code = NFT_REJECT_ICMPX_PORT_UNREACH;
-      out_.attribute(NFTA_REJECT_ICMP_CODE, &code, 1);
+      out_.attribute(NFTA_REJECT_ICMP_CODE, {&code, 1});
     });
   }
 
  private:
   template <typename Body>
-  void expression(std::string_view name, Body body) {
+  constexpr void expression(std::string_view name, Body body) {
     out_.nest(NFTA_LIST_ELEM, [&] {
       out_.text(NFTA_EXPR_NAME, name);
       out_.nest(NFTA_EXPR_DATA, body);
@@ -162,64 +179,59 @@ class Rule {
   Writer& out_;
 };
 
-void chain(Writer& out, std::string_view name, std::string_view type, int32_t priority) {
+// Of type "nat", which is asked for the first packet of a connection alone: what has been
+// redirected pays nothing for it. A packet that belongs to no connection that the kernel can follow
+// passes, and goes nowhere: there is no way out of this namespace, and no socket has its
+// destination.
+constexpr void steering_chain(Writer& out) {
   out.begin(nft(NFT_MSG_NEWCHAIN), NLM_F_CREATE, kInet);
   out.text(NFTA_CHAIN_TABLE, kTable);
-  out.text(NFTA_CHAIN_NAME, name);
+  out.text(NFTA_CHAIN_NAME, kSteer);
   out.nest(NFTA_CHAIN_HOOK, [&] {
     out.number(NFTA_HOOK_HOOKNUM, NF_INET_LOCAL_OUT);
-    out.number(NFTA_HOOK_PRIORITY, static_cast<uint32_t>(priority));
+    out.number(NFTA_HOOK_PRIORITY, static_cast<uint32_t>(-100));  // NF_IP_PRI_NAT_DST
   });
-  out.text(NFTA_CHAIN_TYPE, type);
+  out.text(NFTA_CHAIN_TYPE, "nat");
   out.end();
 }
 
 // The cell's own loopback is its own business.
-void leave_loopback_alone(Writer& out, std::string_view chain_name) {
-  Rule(out, chain_name).expressions([](Rule& rule) {
-    uint8_t family = NFPROTO_IPV4, first = 127;
-    rule.load_meta(NFT_META_NFPROTO);
-    rule.must_equal({&family, 1});
+constexpr void leave_loopback_alone(Writer& out) {
+  Rule(out).expressions([](Rule& rule) {
+    uint8_t first = 127;
+    rule.family_is(NFPROTO_IPV4);
     rule.load_payload(NFT_PAYLOAD_NETWORK_HEADER, 16, 1);  // the first byte of the destination
     rule.must_equal({&first, 1});
     rule.leave_chain();
   });
-  Rule(out, chain_name).expressions([](Rule& rule) {
-    uint8_t family = NFPROTO_IPV6;
-    rule.load_meta(NFT_META_NFPROTO);
-    rule.must_equal({&family, 1});
+  Rule(out).expressions([](Rule& rule) {
+    rule.family_is(NFPROTO_IPV6);
     rule.load_payload(NFT_PAYLOAD_NETWORK_HEADER, 24, 16);
-    rule.must_equal(in6addr_loopback.s6_addr);
+    rule.must_equal(kLoopback6);
     rule.leave_chain();
   });
 }
 
-void steer(Writer& out) {
-  leave_loopback_alone(out, kSteer);
+constexpr void steer(Writer& out) {
   for (uint8_t protocol : {IPPROTO_UDP, IPPROTO_TCP})
-    Rule(out, kSteer).expressions([&](Rule& rule) {
+    Rule(out).expressions([&](Rule& rule) {
       rule.protocol_is(protocol);
       rule.port_is(kDnsPort);
       rule.redirect_to(kDnsPort);
     });
-  Rule(out, kSteer).expressions([](Rule& rule) {
+  Rule(out).expressions([](Rule& rule) {
     rule.protocol_is(IPPROTO_TCP);
     rule.redirect_to(kGatewayPort);
   });
+  Rule(out, NLM_F_ACK).expressions([](Rule& rule) { rule.refuse(); });  // what remains
 }
 
-// Behind the redirection all that may pass is on its way to the loopback.
-void shut(Writer& out) {
-  leave_loopback_alone(out, kShut);
-  Rule(out, kShut, NLM_F_ACK).expressions([](Rule& rule) { rule.refuse(); });
-}
-
-void batch_mark(Writer& out, uint16_t type) {
-  out.begin(type, 0, nfgenmsg{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)});
+constexpr void batch_mark(Writer& out, uint16_t type) {
+  out.begin(type, 0, nfgenmsg{AF_UNSPEC, NFNETLINK_V0, big16(NFNL_SUBSYS_NFTABLES)});
   out.end();
 }
 
-void route(Writer& out, uint8_t family, uint8_t scope, const void* source, size_t source_size) {
+constexpr void route(Writer& out, uint8_t family, uint8_t scope, std::span<const uint8_t> source) {
   rtmsg header{};
   header.rtm_family = family;
   header.rtm_table = RT_TABLE_MAIN;
@@ -227,36 +239,45 @@ void route(Writer& out, uint8_t family, uint8_t scope, const void* source, size_
   header.rtm_scope = scope;
   header.rtm_type = RTN_UNICAST;
   out.begin(RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, header);
-  uint32_t loopback = 1;  // the first interface of every network namespace
-  out.attribute(RTA_OIF, &loopback, sizeof loopback);
-  out.attribute(RTA_PREFSRC, source, source_size);
+  out.attribute(RTA_OIF, bytes_of(uint32_t{1}));  // the first interface of every network namespace
+  out.attribute(RTA_PREFSRC, source);
   // Nothing is lost on a loopback, and controls that pace what they send (BBR) halve its rate.
   out.nest(RTA_METRICS, [&] { out.text(RTAX_CC_ALGO, kCongestionControl); });
   out.end();
 }
 
-}  // namespace
-
-std::vector<uint8_t> steering_messages() {
+constexpr Writer steering() {
   Writer out;
   batch_mark(out, NFNL_MSG_BATCH_BEGIN);
   out.begin(nft(NFT_MSG_NEWTABLE), NLM_F_CREATE, kInet);
   out.text(NFTA_TABLE_NAME, kTable);
   out.end();
-  chain(out, kSteer, "nat", -100);  // NF_IP_PRI_NAT_DST
-  chain(out, kShut, "filter", 0);
+  steering_chain(out);
+  leave_loopback_alone(out);
   steer(out);
-  shut(out);
   batch_mark(out, NFNL_MSG_BATCH_END);
-  return out.take();
+  return out;
 }
 
-std::vector<uint8_t> route_messages() {
+constexpr Writer routes() {
   Writer out;
-  uint32_t v4 = htonl(INADDR_LOOPBACK);
-  route(out, AF_INET, RT_SCOPE_LINK, &v4, sizeof v4);
-  route(out, AF_INET6, RT_SCOPE_UNIVERSE, &in6addr_loopback, sizeof in6addr_loopback);
-  return out.take();
+  route(out, AF_INET, RT_SCOPE_LINK, kLoopback4);
+  route(out, AF_INET6, RT_SCOPE_UNIVERSE, kLoopback6);
+  return out;
 }
+
+template <auto write>
+constexpr auto kWritten = [] {
+  constexpr Writer whole = write();
+  std::array<uint8_t, whole.size> bytes{};
+  std::copy_n(whole.bytes.begin(), whole.size, bytes.begin());
+  return bytes;
+}();
+
+}  // namespace
+
+std::span<const uint8_t> steering_messages() { return kWritten<steering>; }
+
+std::span<const uint8_t> route_messages() { return kWritten<routes>; }
 
 }  // namespace caisson

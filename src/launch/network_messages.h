@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace caisson {
 
@@ -12,11 +12,11 @@ inline constexpr uint16_t kGatewayPort = 3128, kDnsPort = 53;
 // NETLINK_NETFILTER, one batch. Every TCP connection that is not to the cell's own loopback goes to
 // kGatewayPort, everything for port 53 to kDnsPort; what remains (other UDP, QUIC, ICMP) is refused
 // at once. The kernel acknowledges the last message.
-std::vector<uint8_t> steering_messages();
+std::span<const uint8_t> steering_messages();
 
 // NETLINK_ROUTE, one default route over the loopback for IPv4 and one for IPv6: without a route a
 // connection fails before the rules see it. Each is acknowledged.
-std::vector<uint8_t> route_messages();
+std::span<const uint8_t> route_messages();
 inline constexpr unsigned kRouteMessages = 2;
 
 }  // namespace caisson
