@@ -42,7 +42,8 @@ static void unblock_signals() {
 
 // Where the caller's own hard limit is lower, that one holds: it can't be raised, and less is less.
 static long limit_resource(long resource, uint64_t value) {
-  rlimit64 now{};
+  rlimit64 asked{value, value}, now{};
+  if (sys_call(SYS_prlimit64, 0L, resource, &asked, 0L) >= 0) return 0;
   long result = sys_call(SYS_prlimit64, 0L, resource, 0L, &now);
   if (result < 0) return result;
   if (value > now.rlim_max) value = now.rlim_max;

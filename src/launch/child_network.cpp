@@ -32,18 +32,17 @@ long bring_up_loopback(long socket) {
   return sys_call(SYS_ioctl, socket, static_cast<long>(kSetInterfaceFlags), &request);
 }
 
-// The namespace's descriptor, or -errno.
+// A socket in a namespace of its own, or -errno.
 long make_network() {
   long result = sys_call(SYS_unshare, long{CLONE_NEWNET});
   if (result < 0) return result;
-  long socket = sys_call(SYS_socket, long{AF_UNIX}, long{SOCK_DGRAM | SOCK_CLOEXEC}, 0L);
-  if (socket < 0) return socket;
-  result = bring_up_loopback(socket);
-  // Asked of a socket and not of /proc, which is being covered meanwhile.
-  if (result >= 0)
-    result = sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
-  sys_call(SYS_close, socket);
-  return result;
+  return sys_call(SYS_socket, long{AF_UNIX}, long{SOCK_DGRAM | SOCK_CLOEXEC}, 0L);
+}
+
+// The namespace's descriptor, or -errno. Asked of a socket and not of /proc, which is being covered
+// meanwhile.
+long namespace_of(long socket) {
+  return sys_call(SYS_ioctl, socket, static_cast<long>(kGetNamespaceOfSocket), 0L);
 }
 
 int proc_is_mounted;
@@ -51,6 +50,17 @@ int proc_is_mounted;
 void wait_until_set(int* word) {
   while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == 0)
     sys_call(SYS_futex, word, long{FUTEX_WAIT_PRIVATE}, 0L, 0L, 0L, 0L);
+}
+
+// Awake for a moment first: what is waited for comes from another core, and in a virtual machine
+// one that sleeps takes longer to be woken. Who else wants this core has it meanwhile.
+void wait_awake_until_set(int* word) {
+  constexpr int kLooks = 200;
+  for (int i = 0; i < kLooks; ++i) {
+    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) return;
+    sys_call(SYS_sched_yield);
+  }
+  wait_until_set(word);
 }
 
 void set_and_wake(int* word, int value) {
@@ -90,11 +100,13 @@ int old_root_is_covered;
 constexpr int kDone = 1, kDetaching = 2;
 int thread_state;
 
-// What remains when the namespace is there, while the first process goes on to its pivot. Leading
-// connections to the gateway takes as long as making the namespace: the kernel patches its own code
-// for the first hook of a kind.
-long finish_network() {
-  long result = prepare_gateway(*cell);
+// What remains when the namespace is there, while the first process goes on to its pivot: before
+// the program's exec all of it is waited for. Leading connections to the gateway takes as long as
+// making the namespace: the kernel patches its own code for the first hook of a kind.
+long finish_network(long socket) {
+  long result = bring_up_loopback(socket);
+  sys_call(SYS_close, socket);
+  if (result >= 0) result = prepare_gateway(*cell);
   if (result < 0) return result;
   SpareMask spare;
   put_masks(spare);
@@ -107,14 +119,22 @@ long finish_network() {
   return detach_old_root(*cell);
 }
 
+// All of it, for one who does not wait for this thread later.
+long make_whole_network(long socket) {
+  long result = bring_up_loopback(socket);
+  if (result >= 0) result = prepare_gateway(*cell);
+  if (result >= 0) result = namespace_of(socket);
+  sys_call(SYS_close, socket);
+  return result;
+}
+
 int network_thread(void*) {
-  long made = make_network();
+  long socket = make_network(), made = socket;
   bool goes_on = cell->program->thread_detaches;
-  if (made >= 0 && !goes_on)
-    if (long result = prepare_gateway(*cell); result < 0) made = result;
+  if (socket >= 0) made = goes_on ? namespace_of(socket) : make_whole_network(socket);
   set_and_wake(&network_state, static_cast<int>(made < 0 ? made : made + 1));
   if (made < 0 || !goes_on) return 0;
-  long result = finish_network();
+  long result = finish_network(socket);
   set_and_wake(&thread_state, static_cast<int>(result < 0 ? result : kDone));
   return 0;
 }
@@ -191,7 +211,7 @@ long start_network_thread(ChildState& state) {
 
 long join_network_thread() {
   if (long result = await_masks(); result < 0) return result;
-  wait_until_set(&network_state);
+  wait_awake_until_set(&network_state);
   int state = network_state;
   if (state < 0) return state;
   long result = sys_call(SYS_setns, static_cast<long>(state - 1), long{CLONE_NEWNET});

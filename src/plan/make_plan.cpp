@@ -37,6 +37,23 @@ static uint64_t choose_namespaces(const Policy& policy) {
   return flags;
 }
 
+static std::string_view first_part(std::string_view path) {
+  return path.substr(0, path.find('/', 1));
+}
+
+// Whether the cell's root has what the path begins with: a PATH has a dozen folders, half of them
+// in home folders that no cell sees, and each of them would be looked for.
+static bool may_be_there(std::string_view folder, const Policy& policy) {
+  constexpr std::string_view kOwn[] = {"/tmp", "/dev", "/var", "/etc", "/run", "/proc"};
+  std::string_view part = first_part(folder);
+  auto begins_alike = [&](std::string_view path) { return first_part(path) == part; };
+  if (policy.tier != Tier::kProcess || policy.file_rules.host_view) return true;
+  return std::ranges::any_of(kOwn, begins_alike) ||
+         std::ranges::any_of(system_folder_names(), begins_alike) ||
+         std::ranges::any_of(policy.mounts, begins_alike, &Mount::target) ||
+         std::ranges::any_of(policy.links, begins_alike, &Link::path);
+}
+
 // Full paths to try, in the order of PATH as the cell sees it; the command itself when it has a
 // '/'.
 static std::vector<std::string> exec_candidates(const std::string& command, const Policy& policy) {
@@ -45,8 +62,8 @@ static std::vector<std::string> exec_candidates(const std::string& command, cons
   for (const auto& [name, value] : policy.environment) {
     if (name != "PATH") continue;
     for (std::string_view directory : split(value, ':'))
-      if (!directory.empty() &&
-          directory[0] == '/')  // an empty or relative entry is the workspace's
+      if (!directory.empty() && directory[0] == '/' &&  // others are the workspace's
+          may_be_there(directory, policy))
         candidates.push_back(fmt::format("{}/{}", directory, command));
   }
   return candidates;

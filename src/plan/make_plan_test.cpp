@@ -180,6 +180,18 @@ TEST(Plan, SkipsFoldersOfThePathThatAreNotAbsolute) {
   EXPECT_EQ(plan_for(plain_policy(), plain_host()).candidates, expected);
 }
 
+TEST(Plan, LooksForTheCommandOnlyWhereTheCellHasSomething) {
+  Policy policy = plain_policy();
+  policy.environment = {{"PATH", "/root/bin:/home/ann/bin:/opt/x:/data:/tmp/bin:/usr/bin"}};
+  policy.mounts = {{.source = "/home/ann/tool", .target = "/home/ann/tool"}};
+  policy.links = {{.path = "/data", .target = "/tmp"}};
+  std::vector<std::string> expected = {"/home/ann/bin/true", "/opt/x/true", "/data/true",
+                                       "/tmp/bin/true", "/usr/bin/true"};
+  EXPECT_EQ(plan_for(policy, plain_host()).candidates, expected);
+  policy.file_rules.host_view = true;  // everything is there
+  EXPECT_EQ(plan_for(policy, plain_host()).candidates.size(), 6u);
+}
+
 TEST(Plan, MountsSystemFoldersReadOnlyAndCopiesTheirLinks) {
   Plan plan = plan_for(plain_policy(), plain_host());
   ASSERT_NE(bind_at(plan, "/usr"), nullptr);
