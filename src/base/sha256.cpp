@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "base/late_data.h"
 #include "base/text.h"
 
 namespace caisson {
@@ -22,6 +23,7 @@ SHA256_CTX* as_context(unsigned char* bytes) { return reinterpret_cast<SHA256_CT
 Sha256::Sha256() { SHA256_Init(new (context_) SHA256_CTX); }
 
 void Sha256::add(std::string_view bytes) {
+  ready_for_hash_of(bytes.size());
   SHA256_Update(as_context(context_), bytes.data(), bytes.size());
 }
 

@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,13 @@ int report(const Error& error) {
   if (!error.hint.empty()) text += "hint: " + printable(error.hint) + "\n";
   talk(text);
   return kOwnError;
+}
+
+void leave(int code) { ::_exit(code); }
+
+void settle_heap() {
+  ::mallopt(M_TOP_PAD, 512 << 10);
+  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
 }
 
 namespace {

@@ -30,6 +30,13 @@ int mcp_command(std::span<const std::string> args);
 int install_command(std::span<const std::string> args, const ProcessStart&);
 int uninstall_command(std::span<const std::string> args, const ProcessStart&);
 
+// Ends the process, once the cell has ended and all is told. Nothing is taken apart first: each
+// page of it would be copied to be freed, since the cell's first process was forked with it.
+[[noreturn]] void leave(int code);
+// For a process of one cell: its heap grows in few steps, and nothing of it is given back piece by
+// piece. Before the first of the policy is read.
+void settle_heap();
+
 constexpr int kOwnError = 125;  // of caisson itself; what the program says passes through
 
 // "caisson: what" and "hint: …" on stderr; returns kOwnError.

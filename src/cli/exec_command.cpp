@@ -20,7 +20,8 @@ class ExecDoor {
     if (Result<void> ready = execution_.prepare(); !ready) return setup_error(ready.error());
     if (flags().dry_run) return dry_run();
     Result<Outcome> outcome = execution_.execute();
-    return outcome ? finish(*outcome) : setup_error(outcome.error());
+    if (!outcome) return setup_error(outcome.error());
+    leave(finish(*outcome));
   }
 
  private:
@@ -90,6 +91,7 @@ bool wants_json(std::span<const std::string> args) {
 }  // namespace
 
 int exec_command(std::span<const std::string> args, const ProcessStart& start) {
+  settle_heap();
   Result<Job> job = make_job(args, start, Look::kAndMake);
   if (!job) {
     if (wants_json(args)) print(setup_error_text(job.error(), nullptr, ""));

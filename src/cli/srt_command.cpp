@@ -48,7 +48,7 @@ class SrtRun {
     if (Result<void> ready = execution_.prepare(); !ready) return srt_report(ready.error());
     Result<Outcome> outcome = execution_.execute();
     if (!outcome) return srt_report(outcome.error());
-    return finish(*outcome);
+    leave(finish(*outcome));
   }
 
  private:
@@ -135,6 +135,7 @@ int srt_command(std::span<const std::string> args, const ProcessStart& start) {
     case SrtOptions::Verb::kRun:
       break;
   }
+  settle_heap();
   bool wraps = options->verb == SrtOptions::Verb::kWrap;
   Result<SrtJob> job = make_srt_job(*options, start, wraps ? Look::kOnly : Look::kAndMake);
   if (!job) return srt_report(job.error());

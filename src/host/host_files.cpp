@@ -88,9 +88,16 @@ static UniqueFd open_regular(const std::string& path, int links, struct stat& in
   return UniqueFd{::open(again.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
 }
 
+// What the kernel tells a process of itself: nobody plants anything there.
+static UniqueFd open_own_proc(const std::string& path, struct stat& info) {
+  info.st_size = 0;
+  return UniqueFd{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+}
+
 static std::optional<std::string> read_regular(const std::string& path, int links, size_t limit) {
   struct stat info;
-  UniqueFd fd = open_regular(path, links, info);
+  UniqueFd fd =
+      path.starts_with("/proc/self/") ? open_own_proc(path, info) : open_regular(path, links, info);
   if (!fd) return std::nullopt;
   // As much as it claims to hold and one more, so that the usual file takes one read and no
   // growing; what /proc claims is 0, and some of its files answer the first read only.

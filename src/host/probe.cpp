@@ -93,19 +93,33 @@ static HostFacts probe_without_folders() {
   facts.core_helper_is_open = core_helper_is_open();
   facts.landlock_abi = landlock_abi();
   facts.cpus = usable_cpus();
-  facts.cgroup = probe_cgroups(CgroupView{});
   return facts;
 }
 
-HostFacts probe_host() {
+// Where the folders are that hold a limit takes some ten calls to find out; srt's cells have none.
+static bool needs_cgroup(const Limits& limits) {
+  return limits.memory_bytes || limits.pids || limits.cpu_millis || limits.cpu_shares;
+}
+
+static HostFacts probe_with_folders() {
   HostFacts facts = probe_without_folders();
   facts.system = system_entries();
   facts.etc = etc_entries();
   return facts;
 }
 
+HostFacts probe_host() {
+  HostFacts facts = probe_with_folders();
+  facts.cgroup = probe_cgroups(CgroupView{});
+  return facts;
+}
+
 HostFacts probe_host_for(const Policy& policy) {
-  HostFacts facts = policy.file_rules.host_view ? probe_without_folders() : probe_host();
+  HostFacts facts = policy.file_rules.host_view ? probe_without_folders() : probe_with_folders();
+  if (needs_cgroup(policy.limits))
+    facts.cgroup = probe_cgroups(CgroupView{});
+  else
+    facts.cgroup.why_not = "no limit asks for one";
   if (facts.may_map_ids)
     facts.without_idmap = sources_without_idmap(policy.mounts, facts.kernel_release);
   return facts;

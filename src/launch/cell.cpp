@@ -226,7 +226,7 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   Ends ends = TRY(make_ends(plan, options, child));
   if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
   cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
-  cell.warden_ = plan.warden;
+  if (plan.warden) cell.warden_ = &*plan.warden;
   // v2: the cell is born in its cgroup. v1 can't do that: there the folders are made beside the
   // child, and the child moves itself.
   if (plan.cgroup.version == CgroupFacts::Version::kV2) TRY(cell.make_cgroup(plan, options.name));
@@ -284,7 +284,7 @@ Cell::Cell(Cell&& other) noexcept
       output_(std::move(other.output_)),
       error_output_(std::move(other.error_output_)),
       reports_(std::move(other.reports_)),
-      warden_(std::move(other.warden_)),
+      warden_(other.warden_),
       compiled_(std::move(other.compiled_)),
       sweeper_(std::move(other.sweeper_)),
       cgroup_(std::move(other.cgroup_)),

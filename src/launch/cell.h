@@ -34,7 +34,8 @@ struct LaunchOptions {
 
 class Cell {
  public:
-  // The only arrow that touches the kernel. All signals are blocked in the caller from here on.
+  // The only arrow that touches the kernel. All signals are blocked in the caller from here on. The
+  // plan must be there for as long as the cell is.
   static Result<Cell> launch(const Plan&, LaunchOptions);
 
   Cell(Cell&&) noexcept;
@@ -47,7 +48,7 @@ class Cell {
   UniqueFd& error_output() { return error_output_; }
   // Where the cell's warden tells what it refused; none without one.
   UniqueFd& reports() { return reports_; }
-  const WardenPlan* warden() const { return warden_ ? &*warden_ : nullptr; }
+  const WardenPlan* warden() const { return warden_; }
   CellCgroup* cgroup() { return cgroup_ ? &*cgroup_ : nullptr; }
   const CompiledProgram& compiled() const { return *compiled_; }
   // CLOCK_MONOTONIC ns, for --timing.
@@ -84,7 +85,7 @@ class Cell {
   pid_t pid_ = -1;
   Stamps stamps_;
   UniqueFd pidfd_, control_, input_, output_, error_output_, reports_;
-  std::optional<WardenPlan> warden_;
+  const WardenPlan* warden_ = nullptr;  // the plan's
   std::unique_ptr<CompiledProgram> compiled_;
   std::optional<CgroupSweeper> sweeper_;  // goes after the cgroup that it watches
   std::optional<CellCgroup> cgroup_;

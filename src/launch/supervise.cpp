@@ -500,8 +500,9 @@ class Supervisor {
 
 }  // namespace
 
+// Never taken apart: its cell has ended, and the process is about to (see leave()).
 Outcome supervise(Cell cell, const Supervision& supervision) {
-  return Supervisor(std::move(cell), supervision).run();
+  return (new Supervisor(std::move(cell), supervision))->run();
 }
 
 }  // namespace caisson

@@ -4,8 +4,10 @@
 // copies by the caches. In a virtual machine each of these is an exit to the hypervisor: 0.3 ms, a
 // tenth of a whole cell (docs/decisions/0018). This one leaves the features at "none known", so the
 // resolvers choose the baseline that every x86-64 has; everything else is done as glibc does it, in
-// its order. The names are glibc's, from the objects that it is linked with: CMake takes this file
-// only for the version that it was written against.
+// its order, but for GLIBC_TUNABLES: nothing in the caller's environment tunes this program. The
+// names are glibc's, from the objects that it is linked with: CMake takes this file only for the
+// version that it was written against.
+#include <cpuid.h>
 #include <elf.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +33,6 @@ extern HIDDEN void* __libc_stack_end;
 extern HIDDEN int __libc_enable_secure;
 extern HIDDEN void* _dl_random;
 extern HIDDEN void _dl_aux_init(Elf64_auxv_t* auxv);
-extern HIDDEN void __tunables_init(char** environment);
 extern HIDDEN void _dl_relocate_static_pie(void);
 extern HIDDEN void __libc_setup_tls(void);
 extern HIDDEN void __libc_early_init(_Bool initial);
@@ -112,6 +113,22 @@ void caisson_relocate_late(void) {
   mprotect(__late_start, (size_t)(__late_constant_end - __late_start), PROT_READ);
 }
 
+// The one answer that is worth its question here: with the processor's own instructions a hash
+// takes a fifth of the time. Two cpuids, where OpenSSL's own round has ten; later it may still ask
+// them all.
+extern HIDDEN unsigned int OPENSSL_ia32cap_P[4];
+
+void caisson_ask_for_sha(void) {
+  static _Bool asked;
+  if (asked || OPENSSL_ia32cap_P[0]) return;
+  asked = 1;
+  unsigned int highest, features, other, unused;
+  __cpuid(0, highest, features, other, unused);
+  if (highest < 7) return;
+  __cpuid_count(7, 0, highest, features, other, unused);
+  OPENSSL_ia32cap_P[2] |= features & bit_SHA;
+}
+
 // Where the program's file lies, for $ORIGIN in the search paths of libraries that are loaded:
 // there are none, and the readlink of /proc/self/exe is a fiftieth of a start. This is glibc's own
 // answer where it can't be found out.
@@ -162,7 +179,6 @@ __attribute__((noreturn)) int __libc_start_main(int (*main)(int, char**, char**)
   char** end_of_environment = __environ;
   while (*end_of_environment) ++end_of_environment;
   _dl_aux_init((Elf64_auxv_t*)(end_of_environment + 1));
-  __tunables_init(__environ);
   relocate_early();
   _dl_relocate_static_pie();  // with it the resolvers of the string functions run
   __libc_setup_tls();
