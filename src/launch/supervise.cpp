@@ -61,6 +61,7 @@ class Supervisor {
       if (everybody_has_ended() && !concluded_ns_) conclude();
     }
     end();
+    terminal_.reset();  // the caller has theirs back before anything is said on it
     return std::move(outcome_);
   }
 
@@ -500,7 +501,7 @@ class Supervisor {
 
 }  // namespace
 
-// Never taken apart: its cell has ended, and the process is about to (see leave()).
+// Nothing else of it is taken apart: its cell has ended, and the process is about to (see leave()).
 Outcome supervise(Cell cell, const Supervision& supervision) {
   return (new Supervisor(std::move(cell), supervision))->run();
 }

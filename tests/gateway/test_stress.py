@@ -17,13 +17,23 @@ MOST_MEMORY = 32 << 10  # KiB, of the gateway at its peak
 WELL_BEFORE = 20        # seconds
 
 
+def has_waited(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8") as lines:
+        return any(line.startswith("voluntary_ctxt_switches:") and line.split()[1] != "0" for line in lines)
+
+
 def gateways(test, running):
-    """The children of caisson that are in the host's network, its sweeper left out."""
+    """The children of caisson that are in the host's network, its sweeper left out: which has its name when it
+    waits for the first time, and on a busy machine that may be after the program has begun."""
     def is_one(pid):
         with open(f"/proc/{pid}/comm", encoding="utf-8") as name:
             return os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net") and \
                 name.read() == "caisson\n"
-    return [pid for pid in test.children(running.child.pid) if is_one(pid)]
+    children = test.children(running.child.pid)
+    deadline = time.monotonic() + 5
+    while not all(has_waited(pid) for pid in children) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return [pid for pid in children if is_one(pid)]
 
 
 class GatewayProcess:
