@@ -12,6 +12,9 @@ namespace caisson {
 
 class JsonText {
  public:
+  JsonText() = default;
+  explicit JsonText(size_t expected) { out_.reserve(expected); }
+
   void begin_object() { begin('{'); }
   void end_object() { end('}'); }
   void begin_array() { begin('['); }

@@ -46,7 +46,7 @@ Denial in_words(const warden::Report& report, const WardenPlan& rules) {
   const char* kind = report.what == warden::Refused::kRead ? "file-read" : "file-write";
   std::string origin = pattern ? pattern->origin : "a rule";
   std::string reason = pattern && !pattern->reason.empty()
-                           ? pattern->reason
+                           ? std::string(pattern->reason)
                            : fmt::format("it is protected by {}", origin);
   return {fmt::format("{}: {}", kind, origin), path, std::move(reason)};
 }

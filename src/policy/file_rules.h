@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace caisson {
@@ -29,7 +30,7 @@ struct FilePattern {
   Covers covers = Covers::kTree;
   size_t literal_head = 0;  // by resolve(): so many components stand for themselves
   std::string origin;       // "filesystem.denyRead[2]", "always denied"
-  std::string reason;       // for a person; may be empty
+  std::string_view reason;  // for a person: a constant of the program's, or empty
   // caisson's own, that nobody asked for: nobody is told who opens the folder that it hides. To
   // hear of one costs every cell some milliseconds at its end (FileDenials).
   bool untold = false;
