@@ -35,7 +35,7 @@ enum class StepKind : uint8_t {
   kStartNetwork,  // begin making the network namespace beside the mounts
   kPivot,         // the new root becomes /, the old one goes (flags: kPivot…)
   kPrepare,       // what can be done while the network is made
-  kJoinNetwork,   // enter the network namespace; its loopback is up
+  kJoinNetwork,   // enter the network namespace
   kHostname,      // path is the name
   kAwaitGo,       // the supervisor has set limits and written the record
   kClock,         // after `a` ms pid 1 ends the cell, whatever its supervisor does
@@ -106,6 +106,7 @@ struct ChildProgram {
   bool leave_thread;     // the program need not wait for its end, once the old root is gone
   bool keep_old_root;    // for a test alone: a cell without that control
   bool trust_thread;     // the same: nobody looks whether it is gone, and the thread takes its time
+  bool hurry;  // the same: nobody waits for the thread, which takes its time with the network
 
   const ChildLandlockRule* landlock_rules;
   uint32_t landlock_count;

@@ -105,6 +105,7 @@ class Compiler {
       out_.program_.leave_thread = plan_.limits.pids >= kPlentyOfPids;
       out_.program_.keep_old_root = !control_enabled("old-root");
       out_.program_.trust_thread = !control_enabled("old-root-look");
+      out_.program_.hurry = !control_enabled("network-wait");
       if (plan_.host_view) pivot.path = below_root(kViewFolder);
     } else {
       init(StepKind::kPrepare);

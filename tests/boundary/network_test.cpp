@@ -68,6 +68,12 @@ TEST(Network, T45_LoopbackIsThereAndTheOnlyLink) {
   EXPECT_TRUE(worked(on_host({"links"})));
 }
 
+// It comes up beside the rest of the cell's beginning, and with it what leads to the gateway.
+TEST(Network, T45_LoopbackIsUpBeforeTheFirstInstruction) {
+  constexpr int kCells = 40;
+  for (int i = 0; i < kCells; ++i) ASSERT_TRUE(worked(in_cell({"loopback"}))) << i;
+}
+
 TEST(Network, T45_TheGrantIsToldOnStderr) {
   Outcome outcome = run_cell({"/bin/true"}, {"--allow-network"});
   EXPECT_NE(outcome.err.find("network"), std::string::npos) << outcome.err;
