@@ -23,6 +23,7 @@ from magics import HOOK, Magics
 from pages import Gatherer
 from rebirth import high_socket
 from streams import Streams
+from threads import forget_threads
 
 
 AWAKE_SECONDS = 0.0001
@@ -64,6 +65,7 @@ class Interpreter(Calls, Freezing):
 
     def attach(self, options):
         """In the fork that will run user code. Options that are not known yet come by message."""
+        forget_threads()
         self.streams.to_null()
         self.streams.put_back()
         sys.modules["__main__"] = self.main
