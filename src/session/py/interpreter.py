@@ -54,6 +54,7 @@ class Interpreter(Calls, Freezing):
         self.checkpoints = []  # children that are checkpoints, to be collected when they end
         self.reserved = Reserved(self.namespace)
         self.hidden = frozenset()
+        self.not_to_save = {}  # name -> its value as it was when it could not be saved, see saving.py
         self.ready_shell = None  # IPython's, made in the zygote
         self.wants_shell = False  # as the session's options say
         builtins.input = no_input
