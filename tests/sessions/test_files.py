@@ -196,6 +196,17 @@ class Snapshots(SessionTest):
         self.ok(other.ask("unsave", path=path))
         self.assertEqual(other.value("(x, y, z)"), [1, 2, 3])
 
+    def test_what_there_is_no_memory_for_is_left_out_and_the_session_lives(self):
+        s = self.session(memory=512 << 20)
+        self.ok(s.exec("import os, threading, time\nx, large, y = 1, [os.urandom(1 << 20) for _ in range(300)], 2\n"
+                       "threading.Thread(target=time.sleep, args=(100,), daemon=True).start()"))
+        for _ in range(3):
+            answer = self.ok(s.ask("save", path=self.path("tight")))
+            left = {one["name"]: one["why"] for one in answer["result"]["skipped"]}
+            self.assertEqual((list(left), answer["notes"]), (["large"], []))
+            self.assertIn("memory", left["large"])
+            self.assertEqual(s.value("(x, y, len(large), threading.active_count())"), [1, 2, 300, 2])
+
     def test_a_save_elsewhere_does_not_stand_for_the_autosave(self):
         host = Host(self.path("elsewhere"), env={"AUTOSAVE": "1"})
         self.addCleanup(host.close)

@@ -147,7 +147,7 @@ def be_child(work, reader, writer):
         own = getpid()
 
         def write_all(data):
-            if getpid() != own:  # code that was run has forked: one of us is enough
+            if getpid() != own:  # code that was run has forked
                 _exit(0)
             view = memoryview(data)
             while len(view):

@@ -11,6 +11,7 @@ from errors import message_of
 from jsonio import dumps, loads
 from snapshot import MAGIC, MAX_HEADER, SIZE, write_at, write_one
 from texts import type_name
+from weight import add_weight, own_and_shared
 
 MAX_BYTES = 512 << 20
 START_SECONDS = 5.0  # for a fork to begin with a variable
@@ -134,6 +135,7 @@ class Round:
 
     def __init__(self, saver, names, seconds):
         self.saver, self.names, self.seconds = saver, names, seconds
+        self.pages = own_and_shared()
         self.done, self.begun = 0, False
         self.is_late = False
         self.died = ""  # how it ended, with the variable that it was at
@@ -162,7 +164,7 @@ class Round:
             place = self.done, self.begun
             self.hear(loads_or_none(fork.line(min(until, self.saver.until))))
             if place != (self.done, self.begun):
-                until = monotonic() + self.seconds
+                until = monotonic() + self.seconds  # of the next one
 
     def hear(self, told):
         if type(told) is not list or len(told) != 4 or told[0] != self.done:
@@ -172,18 +174,19 @@ class Round:
             self.begun = True
         elif self.begun and what == "skipped" and type(told[3]) is str:
             saver.leave_out(name, told[3])
-            self.done, self.begun = self.done + 1, False
+            self.done += 1
         elif self.begun and what in ("pickle", "source", "module") and told[2] == saver.size:
             if type(told[3]) is not int or not 0 <= told[3] <= saver.room():
                 return
             saver.entries[name] = {"name": name, "how": what, "offset": saver.size, "size": told[3]}
             saver.size += told[3]
-            self.done, self.begun = self.done + 1, False
+            self.done += 1
 
     def work(self, tell):
         saver, at = self.saver, self.saver.size
+        weight = add_weight(*self.pages)
+        tell_list(tell, 0, "begin", at, 0)  # with the end of each the next one begins
         for place, name in enumerate(self.names):
-            tell_list(tell, place, "begin", at, 0)
             try:
                 most = min(saver.most_each, saver.most - at)
                 how, size = write_one(saver.inside, name, saver.fd, at, most)
@@ -194,6 +197,7 @@ class Round:
                 continue
             tell_list(tell, place, how, at, size)
             at += size
+        del weight
 
 
 def tell_list(tell, *values):

@@ -10,7 +10,7 @@ fits.
 
 import sys
 from _struct import Struct
-from posix import fstat, pwrite
+from posix import _exit, fstat, getpid, pwrite
 
 from errors import message_of
 from frames import read_all
@@ -97,9 +97,11 @@ def find_definition(sources, name):
 class BoundedFile:
     def __init__(self, fd, at, most):
         self.fd, self.at, self.most = fd, at, most
-        self.size = 0
+        self.size, self.writer = 0, getpid()
 
     def write(self, data):
+        if getpid() != self.writer:  # code that was run to pickle has forked: one of us is enough
+            _exit(0)
         if self.size + len(data) > self.most:
             raise TooLarge(size_text("more", self.most))
         write_at(self.fd, data, self.at + self.size)
