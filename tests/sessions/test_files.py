@@ -203,8 +203,11 @@ class Snapshots(SessionTest):
         for _ in range(3):
             answer = self.ok(s.ask("save", path=self.path("tight")))
             left = {one["name"]: one["why"] for one in answer["result"]["skipped"]}
-            self.assertEqual((list(left), answer["notes"]), (["large"], []))
-            self.assertIn("memory", left["large"])
+            self.assertEqual(answer["notes"], [])
+            # (An ordinary user's sessions may have no limit on all of their processes together.)
+            if os.geteuid() == 0 or left:
+                self.assertEqual(list(left), ["large"])
+                self.assertIn("memory", left["large"])
             self.assertEqual(s.value("(x, y, len(large), threading.active_count())"), [1, 2, 300, 2])
 
     def test_a_save_elsewhere_does_not_stand_for_the_autosave(self):
