@@ -105,9 +105,10 @@ CallAnswer answer_from_ended(std::string_view body) {
   std::string stopped = text_at(answer.ended, "stopped");
   if (stopped == "timeout" || stopped == "interrupt") {
     answer.status = stopped == "timeout" ? "timeout" : "interrupted";
-    answer.notes.push_back(
-        fmt::format("the call {} and did not stop at the interrupt: it was killed",
-                    stopped == "timeout" ? "ran out of time" : "was interrupted"));
+    std::string why = text_at(answer.ended, "why");
+    answer.notes.push_back(fmt::format("the call {} and was killed: {}",
+                                       stopped == "timeout" ? "ran out of time" : "was interrupted",
+                                       why.empty() ? "it did not stop when interrupted" : why));
   } else {
     answer.status = "killed";
     std::string why = text_at(answer.ended, "why");

@@ -46,7 +46,7 @@ TEST(Answers, WhatTheKeeperEndedIsToldWithWhatWasKept) {
       R"("calls_lost":true,"threads_lost":2,"channels_lost":0})");
   EXPECT_EQ(answer.status, "timeout");
   std::string notes = all(answer.notes);
-  EXPECT_NE(notes.find("killed"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("ran out of time and was killed: x;"), std::string::npos) << notes;
   EXPECT_NE(notes.find("after call 7"), std::string::npos) << notes;
   EXPECT_NE(notes.find("calls before this one are lost"), std::string::npos) << notes;
   EXPECT_NE(notes.find("2 threads"), std::string::npos) << notes;

@@ -61,6 +61,7 @@ class Turns {
   // The caller keeps whoever owns this alive while it waits and while it holds the ticket.
   Task<Ticket> take();
   bool taken() const { return taken_; }
+  bool wanted() const { return !waiting_.empty(); }
 
  private:
   struct Waiter {

@@ -115,7 +115,7 @@ Task<Result<Frame>> Lane::last_wait(Waiting& waiting, SteadyClock::time_point de
 
 Task<Result<json::object>> Lane::start(json::object options) {
   auto self = shared_from_this();
-  Turns::Ticket turn = co_await turns_.take();
+  Turns::Ticket turn = co_await take_turn();
   if (const json::value* direct = options.if_contains("direct"); direct && *direct == true)
     offer_nonces();
   std::string body = json::serialize(options);
@@ -153,7 +153,7 @@ Error Lane::refusal(const json::object& body) {
 Task<Result<json::object>> Lane::order(FrameType type, json::object body,
                                        std::vector<UniqueFd> descriptors) {
   auto self = shared_from_this();
-  Turns::Ticket turn = co_await turns_.take();
+  Turns::Ticket turn = co_await take_turn();
   Result<Frame> frame = co_await ask(type, "", json::serialize(body), std::move(descriptors),
                                      SteadyClock::now() + kOrderPatience, false);
   if (!frame) co_return frame.error();
@@ -166,13 +166,21 @@ Task<Result<json::object>> Lane::order(FrameType type, json::object body,
 Task<Result<CallAnswer>> Lane::call(Call call) {
   auto self = shared_from_this();
   if (call.turn == LaneTurn::kHeld) co_return co_await call_in_turn(std::move(call));
-  Turns::Ticket turn = co_await turns_.take();
+  Turns::Ticket turn = co_await take_turn();
   co_return co_await call_in_turn(std::move(call));
+}
+
+Task<Turns::Ticket> Lane::take_turn() {
+  if (give_way_) give_way_();
+  return turns_.take();
 }
 
 Task<Result<CallAnswer>> Lane::call_in_turn(Call call) {
   if (direct_ && direct_->awaits_report()) co_await await_report();
   if (!alive()) co_return Error::plain("the session has ended: " + why_ended_);
+  give_way_ = std::move(call.give_way);
+  ScopeExit has_given_way([this] { give_way_ = nullptr; });
+  if (give_way_ && turns_.wanted()) give_way_();
   auto begin = SteadyClock::now();
   ++calls_;
   Result<Frame> frame = co_await ask_directly(call, begin);
@@ -233,6 +241,7 @@ void Lane::take_output(CallAnswer& answer, CallOutput* output) {
 }
 
 void Lane::interrupt() {
+  if (give_way_) return give_way_();
   if (reported_) interrupted_early_ = true;
   if (!waiting_ || !waiting_->is_call || !alive()) return;
   waiting_->facts.interrupt_asked = true;

@@ -40,6 +40,9 @@ struct Call {
   std::shared_ptr<Feed> feed;
   uint64_t most_answer = kMostSpilled;  // bytes of it that are read
   LaneTurn turn = LaneTurn::kToTake;
+  // Of a call that nobody has asked for: once somebody else wants the turn, or has an interrupt for
+  // what runs.
+  std::function<void()> give_way;
 };
 
 class Lane final : public ChannelListener, public std::enable_shared_from_this<Lane> {
@@ -51,7 +54,8 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   void end(std::string why);  // and says so first
   void set_options(LaneOptions options) { options_ = std::move(options); }
   bool alive() const { return channel_->open(); }
-  bool busy() const { return turns_.taken(); }
+  // With something that somebody has asked for.
+  bool busy() const { return turns_.taken() && !give_way_; }
   const std::string& why_ended() const { return why_ended_; }
 
   // START and its HELLO. A branch has none to send, and only waits.
@@ -61,7 +65,7 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   Task<Result<void>> await_confined();
   Task<Result<CallAnswer>> call(Call);
   // For calls that are made ready at a cost: none of them waits behind another call.
-  Task<Turns::Ticket> take_turn() { return turns_.take(); }
+  Task<Turns::Ticket> take_turn();
   // What the keeper answers itself, with DONE or REFUSED.
   Task<Result<boost::json::object>> order(FrameType, boost::json::object body,
                                           std::vector<UniqueFd> descriptors = {});
@@ -121,7 +125,8 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   std::shared_ptr<Channel> channel_;
   LaneOptions options_;
   Turns turns_;
-  Waiting* waiting_ = nullptr;  // of the coroutine that has the turn
+  std::function<void()> give_way_;  // of the call that has the turn
+  Waiting* waiting_ = nullptr;      // of the coroutine that has the turn
   Event hello_, confined_;
   bool is_confined_ = false;
   std::optional<boost::json::object> greeting_;

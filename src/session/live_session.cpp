@@ -26,6 +26,16 @@ constexpr size_t kMostCode = 64u << 20;
 // without end, and a large file takes its time.
 constexpr std::chrono::milliseconds kDataTimeout = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kLastWords{3000};
+// For each variable that is saved, and for all together.
+struct SaveTime {
+  std::chrono::milliseconds each, all;
+};
+constexpr SaveTime kSave{std::chrono::seconds(10), std::chrono::seconds(45)};
+constexpr SaveTime kSaveAtEnd{std::chrono::seconds(3), std::chrono::seconds(10)};
+// Beside that: for the file, which is put together when its parts are there (15 s at most), and for
+// the answer.
+constexpr std::chrono::milliseconds kSavePatience{30000};
+constexpr uint64_t kMostSnapshotHeader = 16 << 20;
 constexpr size_t kFeedFrom = 1 << 20;  // less is not worth the wake-ups
 
 // Of the JSON of a value of so many characters: one takes up to six bytes, as \u0000.
@@ -59,6 +69,11 @@ void add_sizes(json::object& sums, const json::object& result) {
 }
 
 }  // namespace
+
+bool gave_way(const CallAnswer& answer) {
+  const json::value* error = answer.result.if_contains("error");
+  return error && error->is_object() && text_of(error->get_object(), "type") == "GaveWay";
+}
 
 LiveSession::LiveSession(Loop& loop, SessionFacts facts, std::shared_ptr<Hold> cell,
                          std::shared_ptr<Lane> lane)
@@ -271,21 +286,41 @@ Task<Result<json::object>> LiveSession::checkpoints() {
   co_return co_await lane_->order(FrameType::kCheckpoints, json::object());
 }
 
-Task<Result<CallAnswer>> LiveSession::save(std::string path) {
+// Within it each variable has its time, and all together (saving.py): what is larger or takes
+// longer is left out by name.
+Result<Call> LiveSession::call_to_save(SaveReason reason, const UniqueFd& memory) {
+  auto [each, all] = reason == SaveReason::kAtEnd ? kSaveAtEnd : kSave;
+  json::object body{{"max_bytes", kMostSnapshot - kMostSnapshotHeader},
+                    {"ms_each", each.count()},
+                    {"ms", all.count()},
+                    {"again", reason == SaveReason::kAsked}};
+  Call call{FrameType::kSave, json::serialize(body), {}, all + kSavePatience, nullptr, nullptr};
+  call.descriptors.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 3));
+  if (reason != SaveReason::kByItself) return call;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Error::system("make a pipe");
+  call.descriptors.emplace_back(ends[0]);
+  way_.reset(ends[1]);
+  call.give_way = [this] { way_.reset(); };
+  return call;
+}
+
+Task<Result<CallAnswer>> LiveSession::save_for(SaveReason reason, std::string path) {
+  if (reason != SaveReason::kByItself) way_.reset();
   // One after the other: an older state must not take the place of a newer one.
   Turns::Ticket turn = co_await saving_.take();
   uint64_t resets = resets_;
   // The cell writes into memory that is charged to it, never into a file of the host's.
   UniqueFd memory{::memfd_create("caisson-snapshot", MFD_CLOEXEC)};
   if (!memory) co_return Error::system("make a memfd");
-  std::vector<UniqueFd> descriptors;
-  descriptors.emplace_back(::fcntl(memory.get(), F_DUPFD_CLOEXEC, 3));
-  json::object body{{"max_bytes", kMostSnapshot}};
-  Result<CallAnswer> answer =
-      co_await call(FrameType::kSave, std::move(body), std::move(descriptors));
+  Result<Call> call = call_to_save(reason, memory);
+  if (!call) co_return call.error();
+  Result<CallAnswer> answer = co_await run(std::move(*call));
+  way_.reset();
   std::optional<uint64_t> seen = facts_.mark->seen();
   if (!answer || !answer->ok()) {
-    if (lane_->alive()) facts_.mark->explain("no snapshot could be made of it");
+    if (lane_->alive() && !(answer && gave_way(*answer)))
+      facts_.mark->explain("no snapshot could be made of it");
     co_return answer;
   }
   uint64_t calls = facts_.info.calls;
@@ -296,8 +331,9 @@ Task<Result<CallAnswer>> LiveSession::save(std::string path) {
     if (lane_->alive()) facts_.mark->explain(kept.error().what);
     co_return kept.error();
   }
+  if (path != facts_.snapshot) co_return answer;
   saved_at_call_ = calls;
-  if (path == facts_.snapshot) facts_.mark->saved(seen);
+  facts_.mark->saved(seen);
   co_return answer;
 }
 

@@ -27,6 +27,13 @@ struct SessionFacts {
   std::function<void(const std::string& session)> after_call;
 };
 
+// A save that nobody has asked for gives way to whatever is asked for. At the end of a session
+// there is less time than before, and who asks for one has more.
+enum class SaveReason { kAsked, kByItself, kAtEnd };
+// In the words of the interpreter, which may say what it likes: nothing hangs on it but a reason
+// and a pause.
+bool gave_way(const CallAnswer&);
+
 class LiveSession final : public Session {
  public:
   LiveSession(Loop&, SessionFacts, std::shared_ptr<Hold>, std::shared_ptr<Lane>);
@@ -43,7 +50,10 @@ class LiveSession final : public Session {
   Task<Result<boost::json::object>> restore(std::string name) override;
   Task<Result<boost::json::object>> drop(std::string name) override;
   Task<Result<boost::json::object>> checkpoints() override;
-  Task<Result<CallAnswer>> save(std::string path) override;
+  Task<Result<CallAnswer>> save(std::string path) override {
+    return save_for(SaveReason::kAsked, std::move(path));
+  }
+  Task<Result<CallAnswer>> save_for(SaveReason, std::string path);
   Task<Result<CallAnswer>> unsave(std::string path) override;
   Task<Result<CallAnswer>> unsave_within(std::string path, std::chrono::milliseconds);
   void interrupt() override;
@@ -58,6 +68,7 @@ class LiveSession final : public Session {
   // Lets the lane go; the cell goes with its last lane.
   void close(std::string why);
   void kill();
+  bool is_saving() const { return saving_.taken(); }
   bool changed_since_saved() const { return facts_.info.calls != saved_at_call_; }
   const SessionFacts& facts() const { return facts_; }
 
@@ -68,6 +79,7 @@ class LiveSession final : public Session {
   Task<Result<CallAnswer>> lend(FrameType, boost::json::object body, UniqueFd memory,
                                 std::chrono::milliseconds time, LaneTurn turn = LaneTurn::kToTake);
   Task<Result<CallAnswer>> run(Call);
+  Result<Call> call_to_save(SaveReason, const UniqueFd& memory);
   Error ended() const;
   std::string files_folder() const;
 
@@ -77,6 +89,7 @@ class LiveSession final : public Session {
   std::shared_ptr<Lane> lane_;
   uint64_t saved_at_call_ = 0;
   Turns saving_;
+  UniqueFd way_;         // of a save by itself: once it is closed, that one gives way
   uint64_t resets_ = 0;  // and its end
 };
 

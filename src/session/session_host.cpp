@@ -349,7 +349,8 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
   bool was_alive = session->info().alive;
   if (!save_first && was_alive) session->facts().mark->clear();  // it is given up
   if (save_first && was_alive) {
-    Result<CallAnswer> answer = co_await session->save(self->snapshot_path(name));
+    Result<CallAnswer> answer =
+        co_await session->save_for(SaveReason::kAtEnd, self->snapshot_path(name));
     if (!answer)
       saved = answer.error();
     else if (!answer->ok())
@@ -398,8 +399,10 @@ Task<> Core::autosave(std::weak_ptr<Core> weak, Loop& loop, std::chrono::seconds
     for (std::shared_ptr<LiveSession>& session : all) {
       SessionInfo info = session->info();
       // One that is at work is saved the next time: nobody waits for an autosave.
-      if (!info.alive || info.busy || !session->changed_since_saved()) continue;
-      Result<CallAnswer> ignored = co_await session->save(self->snapshot_path(info.name));
+      if (!info.alive || info.busy || session->is_saving() || !session->changed_since_saved())
+        continue;
+      Result<CallAnswer> ignored =
+          co_await session->save_for(SaveReason::kByItself, self->snapshot_path(info.name));
       if (self->ended_) co_return;
     }
   }
@@ -427,10 +430,12 @@ Task<> Core::save_when_idle(std::weak_ptr<Core> weak, Loop& loop, std::string na
       co_return;  // the next call begins anew
     }
     SessionInfo info = session->info();
-    if (info.busy || std::exchange(calls, info.calls) != info.calls) continue;
+    if (info.busy || session->is_saving() || std::exchange(calls, info.calls) != info.calls)
+      continue;
     SteadyClock::time_point begin = SteadyClock::now();
-    Result<CallAnswer> saved = co_await session->save(self->snapshot_path(name));
-    if (!saved || !saved->ok()) {
+    Result<CallAnswer> saved =
+        co_await session->save_for(SaveReason::kByItself, self->snapshot_path(name));
+    if (!saved || !(saved->ok() || gave_way(*saved))) {
       self->to_save_.erase(name);
       co_return;
     }

@@ -169,3 +169,7 @@ class Magics(SessionCase):
 
     def test_a_wrong_line_is_still_a_syntax_error(self):
         self.error("!echo fine\nif True print(2)", "SyntaxError")
+
+    def test_clearing_all_names_takes_none_that_python_needs(self):
+        self.ok("globals().clear()")
+        self.assertEqual(self.ok("class A: pass\nA.__module__, __name__").text, "('__main__', '__main__')")

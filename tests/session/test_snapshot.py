@@ -3,7 +3,7 @@
 import os
 
 import host
-from case import SessionCase
+from case import SessionCase, wait_until
 
 
 class Snapshot(SessionCase):
@@ -41,12 +41,106 @@ class Snapshot(SessionCase):
         _, report = self.save()
         self.assertEqual(sorted(e["name"] for e in report["skipped"]), ["file", "gen", "lock"])
         self.assertIn("b", report["saved"])
-        self.ok("bad = Bad()")
+
+    def left_out(self, report):
+        return {entry["name"]: entry["why"] for entry in report["skipped"]}
+
+    def test_what_ends_its_process_is_left_out_and_all_else_is_saved(self):
+        self.ok("import os, signal\na = 1\nclass Bad:\n    def __init__(self, end): self.end = end\n"
+                "    def __reduce__(self): self.end()\n"
+                "one = Bad(lambda: os._exit(3))\nb = 2\ntwo = Bad(lambda: os.kill(os.getpid(), 9))\n"
+                "three = Bad(lambda: os.close(3) or os.closerange(0, 2000))\nc = 3")
+        fd, report = self.save()
+        left = self.left_out(report)
+        self.assertEqual(sorted(left), ["one", "three", "two"])
+        self.assertIn("code 3", left["one"])
+        self.assertIn("signal 9", left["two"])
+        with host.Session() as other:
+            back = other.call(host.UNSAVE, {}, [fd]).json
+            self.assertEqual(([e["name"] for e in back["skipped"]], back["failed"]), (["one", "two", "three"], []))
+            self.assertEqual(other.value("a, b, c"), "(1, 2, 3)")
+
+    HANGS = ("import threading, time\nclass Hangs:\n    def __reduce__(self):\n        while True: pass\n"
+             "class Sleeps:\n    def __init__(self, s): self.s = s\n"
+             "    def __getstate__(self):\n        time.sleep(self.s)\n        return {'s': self.s}\n"
+             "a = 1\nhangs = Hangs()\nb = 2\n")
+
+    def test_what_hangs_is_left_out_and_all_else_is_saved(self):
+        self.ok(self.HANGS + "slow = Sleeps(1.2)\nc = 3\nbig = bytearray(3 << 20)\n")
+        fd, report = self.save(ms_each=2000)
+        self.assertEqual(self.left_out(report), {"hangs": "it took longer than 2 s"})
+        self.assertEqual(report["saved"], ["threading", "time", "Hangs", "Sleeps", "a", "b", "slow", "c", "big"])
+        with host.Session() as other:
+            self.assertEqual(other.call(host.UNSAVE, {}, [fd]).json["failed"], [])
+            self.assertEqual(other.value("a, b, c, slow.s, len(big), any(big)"),
+                             "(1, 2, 3, 1.2, 3145728, False)")
+        self.ok("del slow")
+        # Nobody waits for it again, unless he asks for that; another value of that name is another one.
+        self.assertIn("asked for", self.left_out(self.save(ms_each=60000)[1])["hangs"])
+        self.assertIn("2 s", self.left_out(self.save(ms_each=2000, again=True)[1])["hangs"])
+        self.ok("hangs = 4")
+        self.assertEqual(self.save(ms_each=60000)[1]["skipped"], [])
+
+    def test_all_together_have_their_time(self):
+        self.ok(self.HANGS + "more = Hangs()\nlast = Hangs()\nd = 4")
+        _, report = self.save(ms=4000, ms_each=60000)
+        left = self.left_out(report)
+        self.assertEqual(sorted(left), ["hangs", "last", "more"])
+        self.assertTrue(any("no time left" in why for why in left.values()), left)
+
+    def test_what_is_too_large_is_not_pickled_first(self):
+        self.ok("small = 1\nlarge = b'x' * 1_000_000\nother = 2\n"
+                "class Liar(bytes):\n    def __sizeof__(self): return 1\nliar = Liar(1_000_000)\n"
+                "many = [b'y' * 1000] * 2\nfor i in range(1000): many.append(bytes([i % 256]) * 1000)")
+        fd, report = self.save(max_bytes=500_000)
+        left = self.left_out(report)
+        self.assertEqual(sorted(left), ["large", "liar", "many"])
+        for why in left.values():
+            self.assertIn("TooLarge", why)
+        self.assertLess(os.fstat(fd).st_size, 500_000)
+
+    def test_saving_gives_way(self):
+        self.ok(self.HANGS)
+        fd, (reader, writer) = os.memfd_create("snapshot"), os.pipe()
+        self.addCleanup(os.close, fd)
+        os.close(writer)
+        answer = self.session.call(host.SAVE, {}, [fd, reader])
+        os.close(reader)
+        self.assertEqual((answer.json["status"], answer.json["error"]["type"]), ("error", "GaveWay"))
+
+    def test_saving_that_has_to_give_way_when_all_else_is_saved_keeps_that(self):
+        tried = self.path()
+        self.ok("a = 1\nclass Hangs:\n    def __reduce__(self):\n"
+                f"        open({tried!r}, 'a').write('x')\n        while True: pass\nhangs = Hangs()\nb = 2")
+        fd, (reader, writer) = os.memfd_create("snapshot"), os.pipe()
+        self.addCleanup(os.close, fd)
+        body = host.PREFIX.pack(0, 0, 0, 2) + b"{}"
+        request = self.session.send(host.SAVE, body, [fd, reader])
+        os.close(reader)
+        wait_until(lambda: os.path.exists(tried) and os.path.getsize(tried) == 2)  # the others are saved
+        os.close(writer)
+        report = self.session.wait(request).json
+        self.assertIn("another call", self.left_out(report)["hangs"])
+        self.assertEqual(report["saved"], ["a", "Hangs", "b"])
+        # It may have been about to be done.
+        self.assertIn("0.5 s", self.left_out(self.save(ms_each=500)[1])["hangs"])
+
+    def test_code_that_forks_when_it_is_saved_is_saved_once(self):
+        self.ok("import os\nclass Forks:\n    def __getstate__(self): return {'pid': os.fork()}\n"
+                "a, forks, b = 1, Forks(), 2")
+        fd, report = self.save()
+        self.assertEqual(report["saved"], ["os", "Forks", "a", "forks", "b"])
+        with host.Session() as other:
+            self.assertEqual(other.call(host.UNSAVE, {}, [fd]).json["failed"], [])
+            self.assertEqual(other.value("forks.pid > 0, a, b"), "(True, 1, 2)")
+
+    def test_a_session_whose_forks_do_nothing_says_so(self):
+        self.ok("import os\nx = 1\nos.register_at_fork(after_in_child=lambda: os._exit(7))")
         fd = os.memfd_create("snapshot")
         answer = self.session.call(host.SAVE, {}, [fd])
         os.close(fd)
-        self.assertEqual(answer.json["status"], "error")
-        self.assertEqual(self.ok("a").text, "1")
+        self.assertEqual(answer.json["error"]["type"], "CannotSave")
+        self.assertIn("code 7", answer.json["error"]["message"])
 
     def test_bounds(self):
         self.ok("small = 1\nlarge = b'x' * 1_000_000\nother = 2")

@@ -89,6 +89,16 @@ class Stop(SessionCase):
         answer = self.ok("import time\ntime.sleep(.1)\nx")
         self.assertEqual((answer.out, answer.text), (b"", "1"))
 
+    def test_threads_that_went_with_what_was_stopped_are_not_counted(self):
+        source = self.ok("import sys, threading, time\n"
+                         "threading.Thread(target=time.sleep, args=(100,), daemon=True).start()")
+        self.assertEqual(source.json["threads"], 1)
+        answer = self.ended("import os; os._exit(1)")
+        self.assertEqual(answer.json["threads_lost"], 1)
+        answer = self.ok("type(sys.stdout).__name__, threading.active_count()")
+        self.assertEqual(answer.text, "('TextIOWrapper', 1)")  # nobody is there to be muted
+        self.assertNotIn("threads", answer.json)
+
     def test_words_of_a_thread_never_show_in_a_later_call(self):
         answer = self.ok(
             "import threading, time, sys\nstop, ticks = False, 0\ndef tick():\n    global ticks\n"

@@ -128,6 +128,96 @@ class Snapshots(SessionTest):
         self.ok(s.ask("unsave", path=path))
         self.assertEqual(s.value("x"), "kept")
 
+    # What pickles it leaves a sign, and never comes back.
+    HANGS = ("import os, threading, time\nclass Hangs:\n    def __reduce__(self):\n"
+             "        open('/workspace/tried', 'a').write('x')\n        while True: pass\n"
+             "x, hangs, y = 1, Hangs(), 2\n")
+
+    def wait_until(self, condition):
+        until = time.monotonic() + DEADLINE
+        while not condition():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.02)
+
+    def wait_for_a_try(self, s):
+        sign = os.path.join(s.info["workspace"], "tried")
+        if os.path.exists(sign):
+            os.unlink(sign)
+        self.wait_until(lambda: os.path.exists(sign))
+
+    def test_a_call_does_not_wait_for_an_autosave(self):
+        host = Host(self.path("hurry"), env={"AUTOSAVE": "1"})
+        self.addCleanup(host.close)
+        s = host.session("auto")
+        self.ok(s.exec(self.HANGS))
+        self.ok(s.exec("threading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+                       "child = os.spawnlp(os.P_NOWAIT, 'sleep', 'sleep', '100')"))
+        self.wait_for_a_try(s)
+        self.assertFalse(host.ask("info", "auto")["busy"])
+        host.ask("interrupt", "auto")  # there is nothing of anybody's to be interrupted
+        self.wait_for_a_try(s)
+        begin = time.monotonic()
+        answer = self.ok(s.exec("x"))
+        self.assertLess(time.monotonic() - begin, 5)
+        # It was not stopped, as a call is that takes too long, with all that was begun meanwhile.
+        self.assertEqual((answer["notes"], answer["result"]["threads"]), ([], 1))
+        self.assertEqual(s.value("os.waitpid(child, os.WNOHANG)"), [0, 0])
+        # Between calls there is time for all but one.
+        path = os.path.join(host.state, "own", "auto.snapshot")
+        self.wait_until(lambda: os.path.exists(path))
+        other = host.session("other")
+        back = self.ok(other.ask("unsave", path=path))["result"]
+        self.assertEqual([one["name"] for one in back["skipped"]], ["hangs"])
+        self.assertEqual(other.value("(x, y)"), [1, 2])
+
+    def test_an_end_does_not_wait_for_an_autosave_and_saves_what_it_can(self):
+        host = Host(self.path("ending"), env={"AUTOSAVE": "1"})
+        self.addCleanup(host.close)
+        s = host.session("auto")
+        self.ok(s.exec(self.HANGS))
+        self.wait_for_a_try(s)
+        host.ask("end", "auto", save=True)
+        s = host.session("auto", take_up=True)
+        self.assertEqual(s.value("(x, y, 'hangs' in globals())"), [1, 2, False])
+        self.assertIn("hangs", " ".join(s.info["notes"]))
+
+    def test_what_hangs_or_is_too_large_is_left_out_by_name(self):
+        s = self.session()
+        self.ok(s.exec(self.HANGS + "class Dies:\n    def __reduce__(self): os._exit(9)\n"
+                       "dies, large, z = Dies(), bytes(600 << 20), 3"))
+        path = self.path("most")
+        result = self.ok(s.ask("save", path=path))["result"]
+        left = {one["name"]: one["why"] for one in result["skipped"]}
+        self.assertEqual(sorted(left), ["dies", "hangs", "large"])
+        self.assertIn("10 s", left["hangs"])
+        self.assertIn("code 9", left["dies"])
+        self.assertIn("629145633 bytes", left["large"])
+        other = self.session()
+        self.ok(other.ask("unsave", path=path))
+        self.assertEqual(other.value("(x, y, z)"), [1, 2, 3])
+
+    def test_what_there_is_no_memory_for_is_left_out_and_the_session_lives(self):
+        s = self.session(memory=512 << 20)
+        self.ok(s.exec("import os, threading, time\nx, large, y = 1, [os.urandom(1 << 20) for _ in range(300)], 2\n"
+                       "threading.Thread(target=time.sleep, args=(100,), daemon=True).start()"))
+        for _ in range(3):
+            answer = self.ok(s.ask("save", path=self.path("tight")))
+            left = {one["name"]: one["why"] for one in answer["result"]["skipped"]}
+            self.assertEqual(answer["notes"], [])
+            # (An ordinary user's sessions may have no limit on all of their processes together.)
+            if os.geteuid() == 0 or left:
+                self.assertEqual(list(left), ["large"])
+                self.assertIn("memory", left["large"])
+            self.assertEqual(s.value("(x, y, len(large), threading.active_count())"), [1, 2, 300, 2])
+
+    def test_a_save_elsewhere_does_not_stand_for_the_autosave(self):
+        host = Host(self.path("elsewhere"), env={"AUTOSAVE": "1"})
+        self.addCleanup(host.close)
+        s = host.session("auto")
+        self.ok(s.exec("x = 'kept'"))
+        self.ok(s.ask("save", path=self.path("by-hand")))
+        self.wait_until(lambda: os.path.exists(os.path.join(host.state, "own", "auto.snapshot")))
+
     def test_a_damaged_one_is_refused(self):
         s = self.session()
         self.ok(s.exec("x = 1"))

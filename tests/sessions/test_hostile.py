@@ -45,6 +45,38 @@ class Stopped(SessionTest):
         self.assertIn("killed", " ".join(hard["notes"]))
         self.assertIn("back at the state", " ".join(hard["notes"]))
 
+    THREAD = ("import threading, time\nv = 'set'; base.append(2)\n"
+              "threading.Thread(target=time.sleep, args=(100,), daemon=True).start()\n"
+              "time.sleep(30)")
+
+    def test_a_thread_that_runs_on_has_not_stopped_and_the_state_before_is_back(self):
+        s = self.session()
+        self.ok(s.exec("base = [1]"))
+        answer = s.exec(self.THREAD, timeout=500)
+        self.assertEqual(answer["status"], "timeout", answer)
+        self.assertEqual(answer["notes"], [
+            "the call ran out of time and was killed: threads that it started did not stop",
+            "the session is back at the state after call 1"])
+        self.assertEqual(s.value("(base, 'v' in globals())"), [[1], False])
+
+    def test_a_call_that_was_stopped_counts_once(self):
+        s = self.session()
+        self.ok(s.exec("x = 1"))
+        for count in (3, 5):  # and the one before each of them
+            self.assertEqual(s.exec("x += 1\nimport time; time.sleep(30)", timeout=300)["status"], "timeout")
+            answer = s.exec("import os; os._exit(0)")
+            self.assertIn("the session is back at the state after call %d" % (count - 1), answer["notes"])
+
+    def test_threads_that_are_gone_are_not_counted(self):
+        s = self.session()
+        self.ok(s.exec("import os, threading, time\n"
+                       "threading.Thread(target=time.sleep, args=(100,), daemon=True).start()"))
+        answer = s.exec("os._exit(0)")
+        self.assertIn("1 threads of earlier calls are gone", answer["notes"])
+        self.assertNotIn("threads", self.ok(s.exec("x = 1"))["result"])
+        answer = self.ok(s.exec("threading.Thread(target=time.sleep, args=(100,), daemon=True).start()"))
+        self.assertEqual(answer["result"]["threads"], 1)
+
 
 class Hostile(SessionTest):
     ENDS = ("import os; os._exit(3)", "import os; os.kill(os.getpid(), 9)",

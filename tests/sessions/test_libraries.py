@@ -129,6 +129,21 @@ class Science(SessionTest):
                        "_ = pretty.for_type(int, lambda value, printer, cycle: printer.text('INT'))"))
         self.assertEqual((text("5"), text("'5'")), ("INT", "'5'"))
 
+    def test_what_ipython_looks_up_among_the_variables_comes_back(self):
+        s = self.science(ipython=True)
+
+        def value(code):
+            return self.ok(s.exec(code))["result"].get("value", {}).get("text/plain")
+        self.assertEqual(value("globals().clear()\n5"), "5")
+        self.assertEqual([value(code) for code in ("6", "_ + 1", "%pwd")], ["6", "7", repr("/workspace")])
+        self.assertEqual(self.ok(s.exec("!echo shell"))["output"], "shell\n")
+        self.assertEqual(value("get_ipython().user_ns is globals(), In[1], Out[2], _oh is Out, __name__"),
+                         "(True, 'globals().clear()\\n5', 6, True, '__main__')")
+        self.ok(s.ask("evaluate", expression="globals().clear()"))
+        self.assertEqual(s.exec("exit")["status"], "exit")
+        self.ok(s.exec("In = 'mine'"))
+        self.assertEqual(value("In"), "'mine'")
+
     def test_a_name_that_is_a_magic_is_one_until_it_is_a_variable(self):
         s = self.science(ipython=True)
         self.assertIn("/workspace", self.ok(s.exec("pwd"))["result"]["value"]["text/plain"])
@@ -184,6 +199,28 @@ class Science(SessionTest):
             s.ask("reset")
             draws.append(s.value("int(__import__('numpy').random.randint(1 << 60))"))
         self.assertEqual(len(set(draws)), 6, draws)
+
+    def test_a_figure_as_a_value_is_a_picture_once(self):
+        for ipython in (True, False):
+            s = self.science(ipython=ipython, preload=["matplotlib.pyplot"])
+            for code in ("import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([3])\nfig", "fig",
+                         "!true\nfig, ax = plt.subplots()\nfig",
+                         "from matplotlib.figure import Figure\nfig = Figure()\nfig", "fig"):
+                with self.subTest(code, ipython=ipython):
+                    result = self.ok(s.exec(code))["result"]
+                    self.assertTrue(base64.b64decode(result["value"]["image/png"]).startswith(b"\x89PNG"))
+                    self.assertIn("Figure", result["value"]["text/plain"])
+                    self.assertNotIn("displays", result)
+            shown = self.ok(s.exec("display(fig)"))["result"]["displays"]
+            self.assertEqual([sorted(one) for one in shown], [["image/png", "text/plain"]])
+
+    def test_the_magic_of_matplotlib_is_no_error(self):
+        s = self.science(ipython=True)
+        for backend in ("inline", "agg"):
+            result = self.ok(s.exec("%%matplotlib %s\nimport matplotlib.pyplot as plt\nplt.plot([1, 2]);" % backend)
+                             )["result"]
+            self.assertEqual([one for one in result["displays"] if "image/png" not in one], [])
+            self.assertEqual(len(result["displays"]), 1)
 
     def test_a_figure_is_the_picture_that_was_drawn(self):
         s = self.science(preload=["numpy", "matplotlib.pyplot"])

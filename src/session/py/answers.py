@@ -68,9 +68,10 @@ def load_file(inside, request, fds):
 
 
 def save(inside, request, fds):
-    import snapshot
+    import saving
 
-    report = snapshot.save_apart(inside, user_names(inside), request, fds[0])
+    saver = saving.Saver(inside, user_names(inside), request, *fds[:2])
+    report = saver.save()
     report["status"] = "ok"
     return report, True
 

@@ -4,7 +4,6 @@ import builtins
 import sys
 from _signal import SIGINT, getsignal
 from _signal import signal as set_handler
-from _thread import _count as count_threads
 from errno import ETOOMANYREFS
 from posix import _exit, sched_yield
 from time import monotonic
@@ -12,6 +11,7 @@ from time import monotonic
 import frames as f
 from errors import describe, name_of
 from jsonio import dumps, loads
+from threads import count_threads
 
 getrecursionlimit, setrecursionlimit = sys.getrecursionlimit, sys.setrecursionlimit
 settrace, setprofile = sys.settrace, sys.setprofile

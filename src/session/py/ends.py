@@ -106,6 +106,8 @@ class Ends:
         facts.update(more or {})
         if call is not None and call.why:
             facts["stopped"] = call.why
+        if call is not None and call.changed_before is not None:
+            self.changed_at = call.changed_before  # what this call has changed is no loss of another
         facts.update(self.go_back())
         if call is not None:
             self.tell(f.ENDED, call.request, facts)

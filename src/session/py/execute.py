@@ -86,12 +86,12 @@ class Executor:
         except Exception:
             tree = None
         if tree is None:  # out here: what IPython says of it must not be told as a second error
-            shell.run(source, answer)
+            self.show_rest(answer, shell.run(source, answer))
             return False
         # IPython's own record of the call (Out, _) is not worth a checkpoint.
         unchanged = len(source) < 4096 and purity.changes_nothing(tree, self.namespace)
         if not shell.ordinary.takes(source):
-            shell.run(source, answer)
+            self.show_rest(answer, shell.run(source, answer))
             return unchanged
         shell.ordinary.begin(source)
         try:
@@ -154,8 +154,12 @@ class Executor:
         value = self.evaluate(codes)
         if last is not None and value is not None and not source.rstrip().endswith(";"):
             answer["value"] = self.shell.show(value) if self.shell else bundle_of(value)
-            if "image/png" in answer["value"]:
-                collect_figures(self.displays, already=value)
+            self.show_rest(answer, value)
+
+    def show_rest(self, answer, value):
+        """A figure that is the value of its cell is not shown once more at the end."""
+        if "image/png" in answer.get("value", ()):
+            collect_figures(self.displays, already=value)
 
     def parse(self, source, name):
         flags = ONLY_AST | TOP_LEVEL_AWAIT | self.flags

@@ -25,6 +25,7 @@ from rebirth import (
     reaped,
     reseed,
 )
+from threads import forget_threads
 
 ORDER_SECONDS = 1.0
 ASIDE_MS = 5
@@ -181,6 +182,7 @@ class Freezing:
 
     def thaw(self, pair, mask):
         self.checkpoints = []
+        forget_threads()
         self.executor.forget_loop()
         reseed()
         pthread_sigmask(SIG_SETMASK, mask)

@@ -164,17 +164,24 @@ def run_batch(line, name, calls, kwargs):
 
 
 class Reserved:
-    """Names that belong to the session: put back after each call when a cell changed them."""
+    """Names that belong to the session: put back after each call when a cell changed them, or, of those
+    that only have to be there, when it removed them."""
 
     def __init__(self, namespace):
         self.namespace = namespace
         self.names = {}
+        self.kept = dict(namespace)
 
     def add(self, name, value):
         self.names[name] = value
         self.namespace[name] = value
 
+    def put_back_kept(self):
+        for name, value in self.kept.items():
+            self.namespace.setdefault(name, value)
+
     def put_back(self):
+        self.put_back_kept()
         changed = []
         namespace = self.namespace
         for name, value in self.names.items():

@@ -23,6 +23,7 @@ from magics import HOOK, Magics
 from pages import Gatherer
 from rebirth import high_socket
 from streams import Streams
+from threads import forget_threads
 
 
 AWAKE_SECONDS = 0.0001
@@ -53,6 +54,7 @@ class Interpreter(Calls, Freezing):
         self.checkpoints = []  # children that are checkpoints, to be collected when they end
         self.reserved = Reserved(self.namespace)
         self.hidden = frozenset()
+        self.not_to_save = {}  # name -> its value as it was when it could not be saved, see saving.py
         self.ready_shell = None  # IPython's, made in the zygote
         self.wants_shell = False  # as the session's options say
         builtins.input = no_input
@@ -64,6 +66,7 @@ class Interpreter(Calls, Freezing):
 
     def attach(self, options):
         """In the fork that will run user code. Options that are not known yet come by message."""
+        forget_threads()
         self.streams.to_null()
         self.streams.put_back()
         sys.modules["__main__"] = self.main

@@ -2,13 +2,15 @@
 
 import sys
 
-from display import bundle_of, data_of
+from display import bundle_of, data_of, png_of_figure
 from ordinary import Ordinary
 
 # Values of exactly these types have a text and nothing else, unless a cell has said otherwise.
 PLAIN = frozenset((int, float, complex, bool, str, bytes))
 AS_REPR = frozenset((int, bool, complex, str, bytes))  # of those: as repr() has it
 TEXT = "text/plain"
+# What IPython looks up among the variables, for each value and each magic: `globals().clear()` is a cell, too.
+NEEDED = ("get_ipython", "In", "Out", "_ih", "_oh", "_dh", "exit", "quit")
 WARMING = ("1 + 1", "x = 1", "x", "def f(): pass")
 
 
@@ -79,6 +81,10 @@ def make_shell(inside):
         def write_format_data(self, format_dict, md_dict=None):
             shell.found = clean(format_dict)
 
+        def update_user_ns(self, result):
+            inside.reserved.put_back_kept()
+            super().update_user_ns(result)
+
         def finish_displayhook(self):
             pass
 
@@ -107,6 +113,9 @@ def make_shell(inside):
             self.history_manager = History(shell=self, parent=self)
             self.configurables.append(self.history_manager)
 
+        def enable_gui(self, gui=None):
+            """%matplotlib asks for the loop of a window. There is none; without this it is an error."""
+
         def ask_exit(self):  # of IPython's own `exit`, which comes back with %reset
             raise SystemExit
 
@@ -114,6 +123,7 @@ def make_shell(inside):
         shell = Shell.instance(
             display_pub_class=Publisher, displayhook_class=Hook, user_module=main_module(),
             colors="NoColor")
+    draw_figures(shell.display_formatter)
     plain = PlainText(shell.display_formatter.formatters)
     history = shell.history_manager
     history.enabled = False
@@ -127,7 +137,14 @@ def make_shell(inside):
     inside.namespace.update(
         (k, v) for k, v in shell.user_ns.items() if k not in inside.namespace)
     inside.hidden = inside.hidden | frozenset(shell.user_ns)
+    inside.reserved.kept.update((name, shell.user_ns[name]) for name in NEEDED)
     return IPythonShell(shell)
+
+
+def draw_figures(display_formatter):
+    """By name: matplotlib is not imported for it. Without a word from us IPython knows them by their repr."""
+    png = display_formatter.formatters["image/png"]
+    png.for_type_by_name("matplotlib.figure", "Figure", png_of_figure)
 
 
 def without_traits(thing, *names):
@@ -210,6 +227,7 @@ class IPythonShell:
         names["exit"], names["quit"] = before["exit"], before["quit"]
 
     def run(self, source, answer):
+        """The cell's value, which is in the answer if it has one."""
         self.shell.found = None
         result = self.shell.run_cell(source, store_history=True)
         error = result.error_before_exec or result.error_in_exec
@@ -221,3 +239,4 @@ class IPythonShell:
             answer["value"] = self.shell.found
         elif result.result is not None and not source.rstrip().endswith(";"):
             answer["value"] = bundle_of(result.result)
+        return result.result

@@ -29,6 +29,7 @@ class Call:
         self.why = ""
         self.host_calls = 0  # asked and not yet answered
         self.dropped = 0
+        self.changed_before = None  # the lane's changed_at, when this call has changed it
 
 
 class Lane(Words, Ends, WayBack):
@@ -37,7 +38,7 @@ class Lane(Words, Ends, WayBack):
         self.direct = False  # the host holds the interpreter's socket, and calls without us
         self.generation = 0  # of interpreters
         self.nonces = None  # a file of the host's
-        self.relayed = None  # the nonce of a call that went by us all the same
+        self.counted = None  # the last Call that has its number from us, until it says that it changed something
         self.is_early = False  # we are to listen, and the host has not heard the newcomer's report yet
         self.keeper = keeper
         self.name = name
@@ -195,7 +196,7 @@ class Lane(Words, Ends, WayBack):
         spilled = []
         try:
             if self.direct:
-                self.relayed = call.nonce
+                self.counted = call
                 flags |= f.DIRECT
                 if len(body) > f.MAX_INLINE // 2:
                     spilled.append(f.spill(body))
@@ -210,8 +211,9 @@ class Lane(Words, Ends, WayBack):
 
     def take_over(self, request, nonce, number, elapsed_ms, grace_ms, why):
         """A call that runs past us, and has to stop: its answer is ours to hear from now on."""
-        self.calls = max(self.calls, number)
-        self.call = call = Call(number, request, 0, grace_ms)
+        if nonce != self.changer:
+            self.calls = max(number, self.calls + 1)  # as it would be when it said that it changed something
+        self.call = self.counted = call = Call(self.calls, request, 0, grace_ms)
         call.nonce = nonce
         call.started -= elapsed_ms * TICKS // 1000 + 1
         call.why = why

@@ -1,4 +1,5 @@
-"""Variables that outlive the process: saved one by one, and read back, only inside the cell.
+"""Variables that outlive the process: the file, how one is written (saving.py goes through them), and how all
+are read back, only inside the cell.
 
     "CAISSON SNAPSHOT 1\\n"  u32 size of the header  header (JSON)  data  sha256 of all before it
 
@@ -9,20 +10,17 @@ fits.
 
 import sys
 from _struct import Struct
-from posix import ftruncate, fstat, lseek, write
-from time import time
+from posix import _exit, fstat, getpid, pwrite
 
-from apart import run_apart
 from errors import message_of
 from frames import read_all
-from jsonio import dumps, loads
-from texts import type_name
+from jsonio import loads
+from texts import library_of, type_name
+from variables import object_size
 
 MAGIC = b"CAISSON SNAPSHOT 1\n"
 SIZE = Struct("<I")
-MAX_BYTES = 512 << 20
 MAX_HEADER = 16 << 20
-MAX_SECONDS = 600
 HASH_BYTES = 32
 MODULE, FUNCTION = type(sys), type(lambda: 0)
 
@@ -37,84 +35,38 @@ class TooLarge(Exception):
     """More than the bound that was given."""
 
 
-def save_apart(inside, names, request, fd):
-    """Saves in a fork: the session does not feel what pickling does. Returns the fork's report."""
-
-    def work(tell):
-        try:
-            tell(dumps(save(inside, names, request, fd)))
-        except BaseException as error:
-            tell(dumps({"failed": "%s: %s" % (type_name(type(error)), message_of(error))}))
-
-    said = run_apart(work, MAX_SECONDS, MAX_HEADER)
-    if not said:
-        raise RuntimeError("saving ended before it was done")
-    report = loads(said)
-    if "failed" in report:
-        raise RuntimeError("saving failed: " + report["failed"])
-    return report
-
-
-def save(inside, names, request, fd):
-    most = bound(request.get("max_bytes"), MAX_BYTES)
-    each = bound(request.get("max_each"), most)
-    entries, skipped, data, size = [], [], [], 0
-    for name in names:
-        try:
-            how, body = encode(inside, name, min(each, most - size))
-        except BaseException as error:
-            reason = "%s: %s" % (type_name(type(error)), message_of(error)[:200])
-            skipped.append({"name": name, "type": type_name(type(inside.namespace[name])),
-                            "why": reason})
-            continue
-        entries.append({"name": name, "how": how, "offset": size, "size": len(body)})
-        data.append(body)
-        size += len(body)
-    header = dumps({
-        "python": list(sys.version_info[:3]), "created": round(time(), 3), "entries": entries,
-        "skipped": skipped})
-    total, digest = write_file(fd, [MAGIC, SIZE.pack(len(header)), header, *data])
-    return {"saved": [e["name"] for e in entries], "skipped": skipped, "bytes": total,
-            "sha256": digest}
-
-
-def bound(value, most):
-    return min(value, most) if type(value) is int and value > 0 else most
-
-
-def write_file(fd, parts):
-    from hashlib import sha256
-
-    digest, total = sha256(), 0
-    lseek(fd, 0, 0)
-    ftruncate(fd, 0)
-    for part in parts:
-        digest.update(part)
-        total += write_all(fd, part)
-    total += write_all(fd, digest.digest())
-    return total, digest.hexdigest()
-
-
-def write_all(fd, data):
-    view = memoryview(data)
-    while len(view):
-        view = view[write(fd, view[: 1 << 26]):]
-    return len(data)
-
-
 # --- one variable
 
-def encode(inside, name, most):
+def write_one(inside, name, fd, at, most):
+    """Into the file, where its data is to begin. Returns how it was saved, and its size."""
     value = inside.namespace[name]
+    file = BoundedFile(fd, at, most)
     if isinstance(value, MODULE):
-        return "module", value.__name__.encode()
-    if is_own_definition(value, name):
-        source = find_definition(inside.executor.sources, name)
-        if source is not None:
-            return "source", source.encode()
-        raise LookupError("defined here, but its source is no longer kept")
-    body = pickle_bounded(inside, value, most)
-    return "pickle", body
+        how = "module"
+        file.write(value.__name__.encode())
+    elif is_own_definition(value, name):
+        how, source = "source", find_definition(inside.executor.sources, name)
+        if source is None:
+            raise LookupError("defined here, but its source is no longer kept")
+        file.write(source.encode())
+    else:
+        how = "pickle"
+        look_at_size(value, most)
+        pickle_into(inside, value, file)
+    return how, file.size
+
+
+def look_at_size(value, most):
+    """What is too large without doubt is not pickled first: that takes as long as it does, and its size in
+    memory once more. The slots of a list are up to eight times what is pickled of them."""
+    kind = type(value)
+    size = object_size(value, kind)
+    if size > most * (1 if kind in (bytes, bytearray) or library_of(kind) else 8):
+        raise TooLarge(size_text(size, most))
+
+
+def size_text(size, most):
+    return "%s bytes; there is room for %d" % (size, most)
 
 
 def is_own_definition(value, name):
@@ -143,19 +95,28 @@ def find_definition(sources, name):
 
 
 class BoundedFile:
-    def __init__(self, most):
-        self.parts = []
-        self.left = most
+    def __init__(self, fd, at, most):
+        self.fd, self.at, self.most = fd, at, most
+        self.size, self.writer = 0, getpid()
 
     def write(self, data):
-        self.left -= len(data)
-        if self.left < 0:
-            raise TooLarge("larger than the bound")
-        self.parts.append(bytes(data))
+        if getpid() != self.writer:  # code that was run to pickle has forked: one of us is enough
+            _exit(0)
+        if self.size + len(data) > self.most:
+            raise TooLarge(size_text("more", self.most))
+        write_at(self.fd, data, self.at + self.size)
+        self.size += len(data)
         return len(data)
 
 
-def pickle_bounded(inside, value, most):
+def write_at(fd, data, at):
+    view = memoryview(data)
+    while len(view):
+        done = pwrite(fd, view[: 1 << 26], at)
+        view, at = view[done:], at + done
+
+
+def pickle_into(inside, value, file):
     import pickle
 
     namespace = inside.namespace
@@ -172,9 +133,7 @@ def pickle_bounded(inside, value, most):
                 return ("main", name)
             return None
 
-    file = BoundedFile(most)
     Pickler(file, 4).dump(value)
-    return b"".join(file.parts)
 
 
 # --- and back

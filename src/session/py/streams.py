@@ -7,11 +7,12 @@ writes goes into a pipe that nobody reads, never into the next call.
 
 import sys
 from _io import BufferedWriter, FileIO, TextIOWrapper
-from _thread import _count as count_threads
 from _thread import get_ident
 from fcntl import fcntl
 from posix import O_CLOEXEC, O_RDWR, close, dup2
 from posix import open as open_fd
+
+from threads import count_threads
 
 F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
 

@@ -23,6 +23,7 @@ class WayBack:
         self.awaited = None  # (nonce, request, call number): a checkpoint that was ordered
         self.offered = {}  # nonce -> our end of its socket, when that was sent with the order
         self.changed_at = 0  # number of the last call that may have changed the state
+        self.changer = None  # its nonce, where the keeper was told by the call
         self.wanted = []  # (request, name) of checkpoints to be named once they are there
         self.idle_deaths = 0
         self.reason = ""

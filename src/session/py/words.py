@@ -73,11 +73,17 @@ class Words:
         """That something has changed is believed of anybody: it costs a checkpoint. But the checkpoint
         that follows is believed only of who knows the call's nonce: what an earlier call has left
         behind must not make a state that a later one goes back to."""
-        known = self.knows(number, nonce) or nonce == self.relayed
-        self.relayed = None
-        # The host counts its calls; a branch's count starts anew, where its checkpoint's does not.
-        self.calls = self.changed_at = number = max(number, self.calls + 1)
-        if known and bits & f.FORKING:
+        call, known = self.counted, True
+        if call is not None and call.nonce == nonce:
+            self.counted, number = None, max(call.number, self.calls)
+            call.changed_before = self.changed_at
+        else:
+            call, known = None, self.knows(number, nonce)
+            # The host counts its calls; a branch's count starts anew, where its checkpoint's does not.
+            number = max(number, self.calls + 1)
+        self.calls = self.changed_at = number
+        self.changer = nonce
+        if known and bits & f.FORKING and not has_not_stopped(call, bits):
             self.idle_deaths = 0
             self.awaited = (nonce, request, number)
 
@@ -97,9 +103,10 @@ class Words:
 
     def on_result(self, bits, body, fds, spilled):
         call = self.call
-        if call.step and bits & f.THREADS_LEFT:
-            # It was told to stop, and threads that it started run on: then it has not stopped.
+        if has_not_stopped(call, bits):
             f.close_all(fds)
+            if self.awaited is not None and self.awaited[0] == call.nonce:
+                self.awaited = None  # it was told to stop when it had said that a checkpoint would come
             self.lose("threads that it started did not stop")
             return
         self.call = None
@@ -191,3 +198,8 @@ class Words:
             if self.live is None:
                 return False
         return True
+
+
+def has_not_stopped(call, bits):
+    """It was told to stop, and threads that it started run on. The state that it leaves is none to go back to."""
+    return call is not None and call.step and bits & f.THREADS_LEFT
