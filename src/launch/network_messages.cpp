@@ -180,9 +180,10 @@ class Rule {
 };
 
 // Of type "nat", which is asked for the first packet of a connection alone: what has been
-// redirected pays nothing for it. A packet that belongs to no connection that the kernel can follow
-// passes, and goes nowhere: there is no way out of this namespace, and no socket has its
-// destination.
+// redirected pays nothing for it. It is not asked about a packet that the kernel can't follow as a
+// part of a connection, nor about an answer to an address that a program gave itself
+// (IPV6_FREEBIND): these pass without an error, and go nowhere. There is no way out of this
+// namespace, and what comes back from its loopback to an address that is not local is dropped.
 constexpr void steering_chain(Writer& out) {
   out.begin(nft(NFT_MSG_NEWCHAIN), NLM_F_CREATE, kInet);
   out.text(NFTA_CHAIN_TABLE, kTable);
