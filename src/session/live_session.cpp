@@ -12,6 +12,7 @@
 
 #include "base/control.h"
 #include "base/text.h"
+#include "session/load_tally.h"
 #include "session/snapshot_file.h"
 
 namespace caisson::session {
@@ -22,8 +23,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kMostTimeout = std::chrono::hours(24);
 constexpr size_t kMostCode = 64u << 20;
-// Reading a variable back or taking a file in has its own measure: it is not user code's to stretch
-// without end, and a large file takes its time.
+// Taking a file in has its own measure: a large one takes its time.
 constexpr std::chrono::milliseconds kDataTimeout = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kLastWords{3000};
 constexpr size_t kFeedFrom = 1 << 20;  // less is not worth the wake-ups
@@ -44,18 +44,6 @@ std::string text_of(const json::object& object, std::string_view key) {
 // snapshot.
 bool may_change(FrameType type) {
   return type != FrameType::kSave && type != FrameType::kVars && type != FrameType::kUnsave;
-}
-
-// Of many files: what the interpreter says of each, in sum. Its numbers are whatever it wants, and
-// don't run over.
-void add_sizes(json::object& sums, const json::object& result) {
-  for (std::string_view unit : {"chars", "rows", "pages", "cells", "bytes"}) {
-    const json::value* told = result.if_contains(unit);
-    if (!told || !told->is_int64()) continue;
-    constexpr int64_t kMost = int64_t{1} << 50;
-    int64_t before = sums.contains(unit) ? sums[unit].as_int64() : 0;
-    sums[unit] = std::min(kMost, before + std::clamp<int64_t>(told->get_int64(), 0, kMost));
-  }
 }
 
 }  // namespace
@@ -154,7 +142,8 @@ Task<Result<CallAnswer>> LiveSession::vars(uint32_t limit) {
 
 Task<Result<CallAnswer>> LiveSession::get(std::string name, uint64_t max_bytes) {
   json::object body{{"name", name}, {"max_bytes", max_bytes}};
-  Call call{FrameType::kGet, json::serialize(body), {}, kDataTimeout, nullptr, nullptr};
+  // Like any call: a variable of the user's own type says itself how it reads.
+  Call call{FrameType::kGet, json::serialize(body), {}, facts_.call_timeout, nullptr, nullptr};
   call.most_answer = answer_for(max_bytes);
   co_return co_await run(std::move(call));
 }
@@ -202,38 +191,31 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
   std::shared_ptr<Lane> lane = lane_;
   Turns::Ticket turn = co_await lane->take_turn();
   if (!lane->alive()) co_return ended();
+  uint64_t interrupts = interrupts_;  // there may be no call of the lane's to stop, just then
   Result<LoadedFiles> files =
       co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes / 2);
   if (!files) co_return files.error();
-  CallAnswer last;
-  json::array loaded;
-  json::object sizes;
-  bool first = true;
+  LoadTally tally(*files);
   auto deadline = SteadyClock::now() + kDataTimeout;
   for (LoadedFile& file : files->files) {
+    if (interrupts != interrupts_) {
+      tally.stopped();
+      break;
+    }
     json::object body{
         {"name", name}, {"filename", file.filename}, {"as", as.empty() ? "auto" : as}};
     if (files->is_many) {
       body["key"] = file.key;
-      body["first"] = first;
+      body["first"] = tally.nothing_yet();
     }
-    first = false;
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
     Result<CallAnswer> answer =
         co_await lend(FrameType::kLoad, std::move(body), std::move(file.bytes),
                       std::max(left, std::chrono::milliseconds{1}), LaneTurn::kHeld);
-    if (!answer || !answer->ok()) co_return answer;
-    if (files->is_many) add_sizes(sizes, answer->result);
-    last = std::move(*answer);
-    loaded.push_back(json::string(file.key));
+    if (!answer) co_return answer;
+    if (!tally.add(file.key, std::move(*answer))) break;
   }
-  if (files->is_many) {
-    for (const auto& [unit, sum] : sizes) last.result[unit] = sum;
-    last.result["files"] = loaded.size();
-    last.result["keys"] = std::move(loaded);
-  }
-  for (std::string& one : files->left_out) last.notes.push_back("left out: " + one);
-  co_return last;
+  co_return tally.sum();
 }
 
 Task<Result<json::object>> LiveSession::reset() {
@@ -315,7 +297,10 @@ Task<Result<CallAnswer>> LiveSession::unsave_within(std::string path,
   co_return co_await lend(FrameType::kUnsave, json::object(), std::move(*bytes), time);
 }
 
-void LiveSession::interrupt() { lane_->interrupt(); }
+void LiveSession::interrupt() {
+  ++interrupts_;
+  lane_->interrupt();
+}
 
 Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_name,
                                                                std::string from,

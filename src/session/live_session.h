@@ -78,6 +78,7 @@ class LiveSession final : public Session {
   uint64_t saved_at_call_ = 0;
   Turns saving_;
   uint64_t resets_ = 0;  // and its end
+  uint64_t interrupts_ = 0;
 };
 
 }  // namespace caisson::session

@@ -137,12 +137,13 @@ Task<http::Response> make_branch(Api& api, Call& call) {
 }
 
 Task<http::Response> save_snapshot(Api& api, Call& call) {
-  Result<json::object> taken = co_await take_snapshot(api, call.entry);
+  Result<json::object> taken = co_await take_snapshot(api, call.reply, call.entry);
   co_return object_response(taken);
 }
 
 Task<http::Response> restore_snapshot(Api& api, Call& call) {
-  Result<json::object> back = co_await put_snapshot_back(api, call.entry, call.request.body);
+  Result<json::object> back =
+      co_await put_snapshot_back(api, call.reply, call.entry, call.request.body);
   co_return object_response(back);
 }
 

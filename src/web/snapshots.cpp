@@ -74,10 +74,11 @@ Result<std::string> data_of(std::string_view body) {
 
 }  // namespace
 
-Task<Result<json::object>> take_snapshot(Api& api, EntryPtr entry) {
+Task<Result<json::object>> take_snapshot(Api& api, http::Reply& reply, EntryPtr entry) {
   std::string path = passing_path(api);
   ScopeExit remove([&] { ::unlink(path.c_str()); });
-  Result<Turn> turn = co_await take_turn(entry);
+  Watch watch(reply, entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return turn.error();
   Result<CallAnswer> answer = co_await entry->session->save(path);
   if (!answer.ok()) co_return std::move(answer).error();
@@ -89,14 +90,16 @@ Task<Result<json::object>> take_snapshot(Api& api, EntryPtr entry) {
   co_return report;
 }
 
-Task<Result<json::object>> put_snapshot_back(Api& api, EntryPtr entry, std::string body) {
+Task<Result<json::object>> put_snapshot_back(Api& api, http::Reply& reply, EntryPtr entry,
+                                             std::string body) {
   Result<std::string> data = data_of(body);
   if (!data.ok()) co_return std::move(data).error();
   std::string path = passing_path(api);
   ScopeExit remove([&] { ::unlink(path.c_str()); });
   Result<void> written = write_file(path, *data);
   if (!written.ok()) co_return std::move(written).error();
-  Result<Turn> turn = co_await take_turn(entry);
+  Watch watch(reply, entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return turn.error();
   Result<CallAnswer> answer = co_await entry->session->unsave(path);
   if (!answer.ok()) co_return std::move(answer).error();
