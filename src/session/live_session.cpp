@@ -12,6 +12,7 @@
 
 #include "base/control.h"
 #include "base/text.h"
+#include "session/cell_words.h"
 #include "session/load_tally.h"
 #include "session/snapshot_file.h"
 
@@ -230,6 +231,8 @@ Task<Result<json::object>> LiveSession::reset() {
 }
 Task<Result<json::object>> LiveSession::checkpoint(std::string name) {
   if (!lane_->alive()) co_return ended();
+  // What can't be part of a path could neither be restored nor dropped by its name.
+  if (Result<void> fits = check_name(name, "checkpoint"); !fits) co_return fits.error();
   json::object body{{"name", name}};
   co_return co_await lane_->order(FrameType::kCheckpoint, std::move(body));
 }

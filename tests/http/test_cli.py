@@ -108,6 +108,16 @@ class Commands(ServerTest):
         self.run_ok("checkpoint", name, "--drop", "one")
         self.assertEqual(self.run_ok("checkpoint", name, "--list").out, "")
 
+    def test_a_checkpoint_that_could_not_be_named_again_is_not_made(self):
+        name = self.fresh()
+        for label in ("x/y", ".", "..", ".x", "a b", "é", "x" * 65):
+            ended = self.server.cli("checkpoint", name, label)
+            self.assertEqual(ended.code, 125, label)
+            self.assertRegex(ended.err, r"^caisson: checkpoint \".*\": not a name\nhint: 1 to 64 of .*\n$")
+        self.assertEqual(self.run_ok("checkpoint", name, "--list").out, "")
+        self.run_ok("checkpoint", name, "x" * 64)
+        self.run_ok("checkpoint", name, "--drop", "x" * 64)
+
     def test_snapshots_in_a_file(self):
         one, two = self.fresh(), self.fresh()
         self.run_ok("exec", one, "-c", "x = [1, 2]")

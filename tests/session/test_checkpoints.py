@@ -60,6 +60,10 @@ class Checkpoints(SessionCase):
         self.keep("", host.REFUSED)
         self.keep("a\nb", host.REFUSED)
         self.keep("x" * 200, host.REFUSED)
+        for name in ("x/y", ".", "..", "-x", "a b", "é", "x" * 65, 1):  # no part of a path
+            self.keep(name, host.REFUSED)
+        self.keep("x" * 64)
+        self.keep("1.a_b-C")
         self.assertEqual(self.session.ask(host.RESTORE, {"name": "none"}).kind, host.REFUSED)
         self.assertEqual(self.session.ask(host.DROP, {"name": "none"}).kind, host.REFUSED)
         self.assertEqual(self.session.ask(host.CHECKPOINT, ["one"]).kind, host.REFUSED)

@@ -22,6 +22,15 @@ THAW_SECONDS = 5.0
 MAX_NAMED = 64
 
 
+NAMES = "1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit"
+
+
+def is_name(name):
+    """As the host has it for sessions: what is called so can be a folder, and a part of a path."""
+    return isinstance(name, str) and len(name) <= 64 and name.isascii() and name[:1].isalnum() and (
+        name.replace(".", "").replace("_", "").replace("-", "").isalnum())
+
+
 class Checkpoint:
     """A frozen interpreter. Everything that comes from it is doubted: user code shaped it."""
 
