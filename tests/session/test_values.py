@@ -232,6 +232,15 @@ class SetAndLoad(SessionCase):
         self.assertEqual(self.session.get("v")["value"],
                          {"a.txt": "a.txt", "sub/b.txt": "sub/b.txt"})
 
+    def test_parquet_without_an_engine_is_one_line(self):
+        self.ok("import sys, types\nfake = sys.modules['pandas'] = types.ModuleType('pandas')\n"
+                "def read_parquet(file):\n    raise ImportError('a long\\nstory')\n"
+                "fake.read_parquet = read_parquet")
+        error = self.load("a.parquet", b"PAR1")["error"]
+        self.assertEqual(error["message"].count("\n"), 0)
+        self.assertIn("pyarrow or fastparquet", error["traceback"])
+        self.assertEqual(error["traceback"].count("\n"), 0, error)
+
     def test_parquet_without_pandas_is_a_clear_error(self):
         if self.ok("import importlib.util\n"
                    "importlib.util.find_spec('pandas') is None").text == "True":

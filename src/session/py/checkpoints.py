@@ -107,6 +107,7 @@ class Checkpoint:
             "after_call": self.after_call,
             "threads_not_kept": max(0, self.facts.get("threads", 1) - 1),
             "channels_not_kept": self.facts.get("channels", 0),
+            "processes_not_kept": self.facts.get("processes", 0),
         }
 
 
@@ -137,12 +138,12 @@ class Root:
 
 
 def checked_facts(body):
-    """The two numbers a checkpoint tells about itself."""
+    """The numbers a checkpoint tells about itself."""
     try:
         facts = loads(body) if len(body) < 4096 else {}
         return {
             key: value for key, value in facts.items()
-            if key in ("threads", "channels") and type(value) is int and 0 <= value < 1 << 20
+            if key in ("threads", "channels", "processes") and type(value) is int and 0 <= value < 1 << 20
         }
     except (ValueError, AttributeError):
         return {}
