@@ -55,7 +55,8 @@ Result<void> check_spec(const SessionSpec& spec) {
   TRY(check_name(spec.name));
   for (const std::string& module : spec.preload)
     if (!is_identifier_path(module))
-      return Error::plain(fmt::format("preload {}: not a module's name", printable(module)));
+      return Error{fmt::format("preload {}: not a module's name", printable(module)),
+                   "one module each time: --preload numpy --preload pandas", EINVAL};
   if (!spec.python.empty() && spec.python.find('\0') != std::string::npos)
     return Error::plain("python: not a path");
   if (!spec.workspace.empty() && !spec.workspace.starts_with('/'))

@@ -66,6 +66,11 @@ SessionInfo LiveSession::info() const {
 
 void LiveSession::note(std::string text) { facts_.info.notes.push_back(std::move(text)); }
 
+void LiveSession::note_loss(std::string text) {
+  facts_.info.losses.push_back(text);
+  note(std::move(text));
+}
+
 void LiveSession::greeted(const json::object& hello) {
   facts_.info.python = text_of(hello, "python");
   facts_.info.shell = text_of(hello, "shell");
@@ -79,7 +84,9 @@ void LiveSession::greeted(const json::object& hello) {
 Error LiveSession::ended() const {
   return Error::plain(
       fmt::format("session {} has ended: {}", facts_.info.name, printable(lane_->why_ended())),
-      "make a new one of that name; a snapshot of it can be taken up");
+      ::access(facts_.snapshot.c_str(), F_OK) == 0
+          ? "make a new one of that name; a snapshot of it can be taken up"
+          : "make a new one of that name; there is no snapshot of it");
 }
 
 Task<Result<CallAnswer>> LiveSession::run(Call call) {
@@ -336,9 +343,13 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
   facts.mark = std::make_shared<StateMark>(
       loop_, facts_.mark->path().empty() ? std::string() : mark_path(facts.snapshot));
   facts.info.calls = 0;
+  facts.info.notes.clear();
+  facts.info.losses.clear();
   facts.info.created_unix = ::time(nullptr);
   auto made = std::make_shared<LiveSession>(loop_, std::move(facts), cell_, lane);
   made->greeted(*hello);
+  if (const json::value* entry = done->if_contains("checkpoint"); entry && entry->is_object())
+    if (std::string lost = not_kept(entry->get_object()); !lost.empty()) made->note(lost);
   // Nothing of it is saved yet.
   made->facts_.mark->begin();
   made->facts_.mark->finish();

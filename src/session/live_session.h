@@ -55,6 +55,7 @@ class LiveSession final : public Session {
   // What the lane said of itself.
   void greeted(const boost::json::object& hello);
   void note(std::string text);
+  void note_loss(std::string text);
   // Lets the lane go; the cell goes with its last lane.
   void close(std::string why);
   void kill();

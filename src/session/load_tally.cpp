@@ -13,12 +13,12 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMostNamed = 100;  // of those that were left out
-constexpr size_t kMostText = 200;
+constexpr size_t kMostTold = 200;
 
 std::string told_text(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
   if (!found || !found->is_string()) return "?";
-  return printable(std::string_view(found->get_string()).substr(0, kMostText));
+  return printable(std::string_view(found->get_string()).substr(0, kMostTold));
 }
 
 std::string why_failed(const json::object& result) {

@@ -25,6 +25,14 @@ void count(Api& api, Entry& entry, const CallAnswer& answer) {
   counters.output_bytes += answer.output.size() + answer.errors.size();
 }
 
+// With the first call after a return: who goes on with a state must know that it isn't the one
+// that was.
+void tell_losses(Entry& entry, CallAnswer& answer) {
+  for (const std::string& loss : entry.losses)
+    answer.notes.push_back("the session came back after its server's end: " + loss);
+  entry.losses.clear();
+}
+
 std::string names_of(std::initializer_list<std::string_view> known) {
   return join(std::vector<std::string>(known.begin(), known.end()), " ");
 }
@@ -69,7 +77,9 @@ Task<Result<CallAnswer>> run_code(Api& api, http::Reply& reply, EntryPtr entry, 
   if (!turn.ok()) co_return turn.error();
   session::ExecRequest request{std::move(order.code), order.timeout, std::move(on_output)};
   Result<CallAnswer> answer = co_await entry->session->exec(std::move(request));
-  if (answer.ok()) count(api, *entry, *answer);
+  if (!answer.ok()) co_return answer;
+  count(api, *entry, *answer);
+  tell_losses(*entry, *answer);
   co_return answer;
 }
 

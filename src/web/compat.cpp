@@ -78,6 +78,8 @@ Task<http::Response> compat_var(Api& api, Call& call) {
   Result<EntryPtr> entry = co_await api.sessions().default_session();
   if (!entry.ok()) co_return error_response(entry.error());
   std::string name = call.words.at(0);
+  if (!is_valid_utf8(name))
+    co_return json_response(json::object{{"error", "not found: " + printable(name)}});
   Watch watch(call.reply, *entry);
   Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());

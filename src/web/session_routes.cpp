@@ -55,9 +55,12 @@ Task<http::Response> show_session(Api&, Call& call) {
 Task<http::Response> end_session(Api& api, Call& call) {
   std::string name = call.entry->spec.name;
   bool save = call.request.parameter("save") == "1";
-  Result<void> ended = co_await api.sessions().end(name, save);
+  Result<std::vector<std::string>> ended = co_await api.sessions().end(name, save);
   if (!ended.ok()) co_return error_response(ended.error());
-  co_return json_response(json::object{{"ended", name}, {"saved", save}});
+  ended->pop_back();  // itself
+  json::object answer{{"ended", name}, {"saved", save}};
+  if (!ended->empty()) answer["branches"] = json::array(ended->begin(), ended->end());
+  co_return json_response(std::move(answer));
 }
 
 Task<http::Response> session_limits(Api&, Call& call) {

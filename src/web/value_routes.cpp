@@ -50,6 +50,8 @@ Result<LoadOrder> load_order(const http::Request& request) {
   return order;
 }
 
+http::Response no_name() { return http::refusal(400, "a variable's name is UTF-8", "%C3%A9 is é"); }
+
 session::FileOrder file_order(const Call& call, session::FileDeed deed) {
   return {deed, call.entry->session->info().workspace, path_of(call.words), {}};
 }
@@ -85,6 +87,7 @@ Task<http::Response> get_var(Api&, Call& call) {
   Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   const std::string& name = call.words.at(0);
+  if (!is_valid_utf8(name)) co_return no_name();
   Result<CallAnswer> answer = co_await call.entry->session->get(name, *most);
   if (answer.ok() && answer->status == "missing")
     co_return http::refusal(404, fmt::format("there is no variable {}", printable(name)),
@@ -93,6 +96,7 @@ Task<http::Response> get_var(Api&, Call& call) {
 }
 
 Task<http::Response> set_var(Api&, Call& call) {
+  if (!is_valid_utf8(call.words.at(0))) co_return no_name();
   Watch watch(call.reply, call.entry);
   Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());

@@ -60,6 +60,10 @@ class FirstApi(ServerTest):
         self.assertEqual(self.open("GET", "/var/big").json, {"value": str(2**80)})
         self.assertEqual(self.open("GET", "/var/most").json, {"value": 2**64 - 1})
 
+    def test_a_name_that_is_no_text_is_not_found(self):
+        self.assertEqual(list(self.open("GET", "/var/%ff").json), ["error"])
+        self.assertIn("not found", self.open("GET", "/var/%ff").json["error"])
+
     def test_a_timeout_below_a_millisecond_is_a_timeout(self):
         answer = self.run_code("while 1: pass", timeout=0.0001)
         self.assertIn("ran out of time", answer["stderr"])

@@ -121,6 +121,11 @@ class Sessions(ServerTest):
             self.assertIn(f"left out: {each}: ", "\n".join(answer["notes"]))
         self.assertEqual(self.exec(name, "d")["value"]["text/plain"], "1")
 
+    def test_a_name_that_is_no_text_is_refused(self):
+        name = self.new()
+        self.assert_refused(self.ask("GET", f"/v1/sessions/{name}/vars/%ff"), 400, "UTF-8")
+        self.assert_refused(self.ask("PUT", f"/v1/sessions/{name}/vars/%ff", b"1"), 400, "UTF-8")
+
     def test_load_knows_what_it_may_be_loaded_as(self):
         name = self.new()
         top = self.folder(a_txt=b"one")
