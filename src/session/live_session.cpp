@@ -1,6 +1,7 @@
 #include "session/live_session.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -101,11 +102,30 @@ Task<Result<CallAnswer>> LiveSession::run(Call call) {
   if (changes) facts_.mark->finish();
   ++facts_.info.calls;
   if (facts_.after_call) facts_.after_call(facts_.info.name);
+  if (answer && answer->status == "killed")
+    co_await explain_kill(cell, facts_.memory_limit, *answer);
   if (!answer || answer->status != "lost") co_return answer;
   // The supervisor knows more than the end of a socket tells: a memory limit, say.
   co_await cell->ended(kLastWords);
   if (!cell->alive()) answer->notes.push_back(cell_error("its cell", cell->last_words()).what);
   co_return answer;
+}
+
+// Signal 9 alone says nothing to whoever wanted an array: the count of the cgroup tells who sent
+// it.
+Task<> LiveSession::explain_kill(std::shared_ptr<Hold> cell, std::string limit,
+                                 CallAnswer& answer) {
+  const json::value* signal = answer.ended.if_contains("signal");
+  if (!signal || !signal->is_int64() || signal->get_int64() != SIGKILL) co_return;
+  std::optional<bool> ran_out = co_await cell->ran_out_of_memory();
+  constexpr std::string_view kWayOut = "a session made with a higher `--memory` has more";
+  if (!ran_out)
+    answer.notes.push_back(
+        fmt::format("signal 9 is also how the kernel ends what needs more than the memory limit, "
+                    "which is {}: {}",
+                    limit, kWayOut));
+  else if (*ran_out)
+    answer.notes.push_back(fmt::format("the memory limit of {} was reached: {}", limit, kWayOut));
 }
 
 Task<Result<CallAnswer>> LiveSession::call(FrameType type, json::object body,

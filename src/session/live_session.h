@@ -17,6 +17,7 @@ struct SessionFacts {
   SessionInfo info;
   std::chrono::milliseconds call_timeout{0};
   uint64_t output_bytes = 0, memory_bytes = 0;
+  std::string memory_limit;  // of its cell, for a person: a policy may say another
   std::shared_ptr<CellMaker> maker;
   std::shared_ptr<PipesAhead> pipes;  // of the host
   std::string private_workspace;      // made for it alone, goes with it
@@ -69,6 +70,7 @@ class LiveSession final : public Session {
   Task<Result<CallAnswer>> lend(FrameType, boost::json::object body, UniqueFd memory,
                                 std::chrono::milliseconds time, LaneTurn turn = LaneTurn::kToTake);
   Task<Result<CallAnswer>> run(Call);
+  static Task<> explain_kill(std::shared_ptr<Hold> cell, std::string limit, CallAnswer& answer);
   Error ended() const;
   std::string files_folder() const;
 

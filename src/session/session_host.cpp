@@ -76,6 +76,17 @@ bool has_files_to_keep(const SessionFacts& facts, bool is_branch) {
   return !facts.room.empty() && (is_branch ? info.layered : info.cell == "zygote");
 }
 
+// As its cell has it: what the policy says wins.
+std::string memory_limit(const SessionSpec& spec) {
+  std::string limit = fmt::format("{} MiB", spec.memory_bytes >> 20);
+  const std::vector<std::string>& words = spec.policy_words;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with("--memory=")) limit = words[i].substr(9);
+    if (words[i] == "--memory" && i + 1 < words.size()) limit = words[i + 1];
+  }
+  return printable(limit);
+}
+
 void tell_loss(SessionFacts& facts, std::string text) {
   facts.info.losses.push_back(text);
   facts.info.notes.push_back(std::move(text));
@@ -259,6 +270,7 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   facts.call_timeout = spec.call_timeout;
   facts.output_bytes = spec.output_bytes;
   facts.memory_bytes = spec.memory_bytes;
+  facts.memory_limit = memory_limit(spec);
   facts.maker = self->options_.maker;
   facts.pipes = self->pipes_;
   facts.snapshot = self->snapshot_path(spec.name);
