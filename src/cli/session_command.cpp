@@ -13,7 +13,9 @@
 #include "cli/session_exec.h"
 #include "cli/session_options.h"
 #include "cli/session_policy.h"
+#include "cli/session_reports.h"
 #include "host/probe.h"
+#include "session/answers.h"
 #include "session/offer.h"
 #include "session/state_folders.h"
 
@@ -23,21 +25,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kLargestValue = 256 << 20;
-
-std::string member_text(const json::value& object, std::string_view name) {
-  const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
-  return found && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
-json::array array_of(const json::value& object, std::string_view name) {
-  const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
-  return found && found->is_array() ? found->get_array() : json::array();
-}
-
-bool flag_of(const json::value& object, std::string_view name) {
-  const json::value* found = object.is_object() ? object.get_object().if_contains(name) : nullptr;
-  return found && found->is_bool() && found->get_bool();
-}
 
 json::array plain_words_json(const std::vector<std::string>& words) {
   json::array array;
@@ -78,6 +65,8 @@ class Verbs {
   std::string target(std::string_view rest = {}) const {
     return session_target(options_.words[0], rest);
   }
+
+  static void say(std::string_view text) { talk("caisson: " + printable(text) + "\n"); }
 
   // As JSON when that was asked for; else `text` on stdout.
   Result<int> tell(const json::value& answer, const std::string& text) {
@@ -125,10 +114,7 @@ class Verbs {
     if (options_.resume) body["resume"] = true;
     json::value value = std::move(body);
     json::value made = TRY(client_->json("POST", "/v1/sessions", &value));
-    if (!options_.json)
-      for (const json::value& note : array_of(made, "notes"))
-        if (note.is_string())
-          talk("caisson: " + printable(std::string_view(note.get_string())) + "\n");
+    if (!options_.json && made.is_object()) tell_notes(made.get_object());
     return tell(made, member_text(made, "name") + "\n");
   }
 
@@ -141,6 +127,9 @@ class Verbs {
                                                        : "idle";
       text += fmt::format("{:<24} {:<6} {}\n", printable(member_text(each, "name")), state,
                           printable(member_text(each, "workspace")));
+      for (const json::value& loss : array_of(each, "losses"))
+        if (loss.is_string() && !options_.json)
+          say(member_text(each, "name") + ": " + std::string(loss.get_string()));
     }
     return tell(answer, text);
   }
@@ -173,15 +162,17 @@ class Verbs {
     return told(answer, value_text(answer));
   }
 
-  // What a call came to: its words, and 1 when the code raised.
+  // What a call came to: its words, and the exit code of an exec that ends so.
   Result<int> told(const json::value& answer, const std::string& text) {
-    bool ok = member_text(answer, "status") == "ok";
+    int code = answer.is_object() ? exit_code_of(answer.get_object()) : kOwnError;
     int failed = print_foreign(options_.json ? json::serialize(answer) + "\n" : text);
-    if (!ok && !options_.json && answer.is_object()) {
+    if (!options_.json && answer.is_object()) {
       const json::value* error = answer.get_object().if_contains("error");
-      talk(error ? printable_lines(member_text(*error, "traceback")) : std::string());
+      if (code != 0 && error) talk(printable_lines(member_text(*error, "traceback")));
+      if (std::string cut = cut_line(answer); !cut.empty()) say(cut);
+      tell_notes(answer.get_object());
     }
-    return failed ? failed : ok ? 0 : 1;
+    return failed ? failed : code;
   }
   static std::string printable_lines(std::string_view text) {
     std::string out;
@@ -227,15 +218,20 @@ class Verbs {
     }
     if (options_.list || options_.words.size() < 2) {
       json::value answer = TRY(client_->json("GET", target("/checkpoints")));
-      std::string text;
-      for (const json::value& each : array_of(answer, "checkpoints"))
-        for (const json::value& name : array_of(each, "names"))
-          if (name.is_string()) text += printable(std::string_view(name.get_string())) + "\n";
-      return tell(answer, text);
+      return tell(answer, checkpoint_tree(answer));
     }
     json::value body = json::object{{"name", options_.words[1]}};
-    return confirm(TRY(client_->json("POST", target("/checkpoints"), &body)),
-                   "checkpoint " + options_.words[1]);
+    json::value made = TRY(client_->json("POST", target("/checkpoints"), &body));
+    return confirm(made, "checkpoint " + options_.words[1] + with_losses(made));
+  }
+
+  // What the checkpoint could not hold is not there again after it.
+  static std::string with_losses(const json::value& answer) {
+    const json::value* entry =
+        answer.is_object() ? answer.get_object().if_contains("checkpoint") : nullptr;
+    std::string lost =
+        entry && entry->is_object() ? session::not_kept(entry->get_object()) : std::string();
+    return lost.empty() ? lost : "; " + lost;
   }
 
   Result<int> branch() {
@@ -244,6 +240,7 @@ class Verbs {
     if (options_.from) body["from"] = *options_.from;
     json::value value = std::move(body);
     json::value made = TRY(client_->json("POST", target("/branches"), &value));
+    if (!options_.json && made.is_object()) tell_notes(made.get_object());
     return tell(made, member_text(made, "name") + "\n");
   }
 
@@ -255,28 +252,50 @@ class Verbs {
     std::string data = member_text(answer, "data");
     if (!write_all(fd.get(), data + "\n")) return Error::system("write " + path);
     if (answer.is_object()) answer.get_object().erase("data");
-    return confirm(answer,
-                   fmt::format("{} variables saved, {} left out", array_of(answer, "saved").size(),
-                               array_of(answer, "skipped").size()));
+    return with_left_out(
+        answer, fmt::format("{} variables saved, {} left out", array_of(answer, "saved").size(),
+                            array_of(answer, "skipped").size()));
   }
 
   Result<int> restore() {
     std::string data = TRY(read_input(options_.words[1], kLargestValue));
+    if (!is_valid_utf8(data)) return no_snapshot("not what `session snapshot save` writes");
     json::value body = json::object{{"data", std::string(trim(data))}};
-    json::value answer = TRY(client_->json("PUT", target("/snapshot"), &body));
-    return confirm(answer,
-                   fmt::format("{} variables are back", array_of(answer, "restored").size()));
+    Result<json::value> answer = client_->json("PUT", target("/snapshot"), &body);
+    if (!answer.ok()) {
+      constexpr int kBadRequest = 400;
+      if (answer.error().errnum == kBadRequest)
+        return no_snapshot("not what `session snapshot save` writes");
+      return Error{printable(options_.words[1]) + ": " + answer.error().what, answer.error().hint};
+    }
+    return with_left_out(
+        *answer, fmt::format("{} variables are back", array_of(*answer, "restored").size()));
+  }
+  Error no_snapshot(std::string_view why) const {
+    return Error::plain(fmt::format("{}: {}", printable(options_.words[1]), why),
+                        "name the file that it has written");
+  }
+  Result<int> with_left_out(const json::value& answer, const std::string& text) {
+    if (!options_.json)
+      for (const std::string& line : left_out_lines(answer)) say(line);
+    return confirm(answer, text);
   }
 
   // reset, interrupt, kill, restore
   Result<int> change() {
     const std::string &verb = options_.verb, &name = options_.words[0];
-    if (verb == "kill")
-      return confirm(TRY(client_->json("DELETE", target(options_.save ? "?save=1" : ""))),
-                     "ended " + name);
+    if (verb == "kill") {
+      json::value ended = TRY(client_->json("DELETE", target(options_.save ? "?save=1" : "")));
+      std::string branches;
+      for (const json::value& each : array_of(ended, "branches"))
+        if (each.is_string()) branches += " " + std::string(each.get_string());
+      return confirm(ended,
+                     "ended " + name + (branches.empty() ? "" : ", and its branches:") + branches);
+    }
     if (verb == "restore") {
       std::string rest = "/checkpoints/" + http::percent_encode(options_.words[1]) + "/restore";
-      return confirm(TRY(client_->json("POST", target(rest))), "back at " + options_.words[1]);
+      json::value done = TRY(client_->json("POST", target(rest)));
+      return confirm(done, "back at " + options_.words[1] + with_losses(done));
     }
     return confirm(TRY(client_->json("POST", target("/" + verb))), verb + " " + name);
   }

@@ -56,7 +56,9 @@ class Shown {
   TerminalFilter filter_{TerminalFilter::Mode::kPlain, charset_of_caller()};
 };
 
-int exit_code(const json::object& answer) {
+}  // namespace
+
+int exit_code_of(const json::object& answer) {
   std::string status = answer_text(answer, "status");
   if (status == "ok" || status == "final") return 0;
   if (status == "timeout") return kTimeout;
@@ -67,6 +69,15 @@ int exit_code(const json::object& answer) {
   if (!code->is_int64()) return kRaised;
   return static_cast<int>(code->get_int64() & 0xff);
 }
+
+void tell_notes(const json::object& answer) {
+  const json::value* notes = answer.if_contains("notes");
+  if (!notes || !notes->is_array()) return;
+  for (const json::value& note : notes->get_array())
+    if (note.is_string()) talk("caisson: " + printable(std::string_view(note.get_string())) + "\n");
+}
+
+namespace {
 
 void show_bundle(Shown& out, const json::value& bundle) {
   if (bundle.is_object()) out.put_line(answer_text(bundle.get_object(), "text/plain"));
@@ -95,18 +106,14 @@ class Call {
   }
   void on_result(const json::object& answer) {
     answered_ = true;
-    code_ = exit_code(answer);
+    code_ = exit_code_of(answer);
     const json::value* displays = answer.if_contains("displays");
     if (displays && displays->is_array())
       for (const json::value& each : displays->get_array()) show_bundle(out_, each);
     if (const json::value* value = answer.if_contains("value")) show_bundle(out_, *value);
     if (const json::object* error = object_of(answer, "error"))
       err_.put_line(answer_text(*error, "traceback"));
-    const json::value* notes = answer.if_contains("notes");
-    if (notes && notes->is_array())
-      for (const json::value& note : notes->get_array())
-        if (note.is_string())
-          talk("caisson: " + printable(std::string_view(note.get_string())) + "\n");
+    tell_notes(answer);
   }
 
   Shown out_{STDOUT_FILENO}, err_{STDERR_FILENO};
@@ -122,8 +129,14 @@ json::value body_of(std::string code, const SessionOptions& options) {
 }
 
 Result<std::string> code_of(const SessionOptions& options) {
-  if (options.code) return *options.code;
-  return read_input(options.words.size() > 1 ? options.words[1] : "-", kLargestCode);
+  std::string path = options.words.size() > 1 ? options.words[1] : "-";
+  std::string code = options.code ? *options.code : TRY(read_input(path, kLargestCode));
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // of UTF-8, which some editors put there
+  if (code.starts_with(kMark)) code.erase(0, kMark.size());
+  if (is_valid_utf8(code)) return code;
+  std::string_view name = options.code ? "-c" : path == "-" ? "stdin" : std::string_view(path);
+  return Error::plain(fmt::format("{}: not UTF-8", printable(name)),
+                      "code is UTF-8; `iconv -f latin1 -t utf-8` makes it of an older text");
 }
 
 volatile sig_atomic_t was_interrupted = 0;
@@ -199,7 +212,7 @@ Result<int> exec_in_session(SessionClient& client, const SessionOptions& options
   json::value answer = TRY(client.json("POST", session_target(options.words[0], "/exec"), &body));
   int failed = print_foreign(json::serialize(answer) + "\n");
   if (failed) return failed;
-  return answer.is_object() ? exit_code(answer.get_object()) : kOwnError;
+  return answer.is_object() ? exit_code_of(answer.get_object()) : kOwnError;
 }
 
 Result<int> attach_to_session(SessionClient& client, const SessionOptions& options) {

@@ -11,6 +11,11 @@ Result<int> exec_in_session(SessionClient& client, const SessionOptions& options
 // Line by line on a terminal.
 Result<int> attach_to_session(SessionClient& client, const SessionOptions& options);
 
+// 0 ok, 1 raised, 124 timeout, 130 interrupted, or that of sys.exit().
+int exit_code_of(const boost::json::object& answer);
+// Each a line on stderr.
+void tell_notes(const boost::json::object& answer);
+
 // All of a file ("-" is stdin), up to a bound.
 Result<std::string> read_input(const std::string& path, size_t limit);
 

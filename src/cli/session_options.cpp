@@ -18,9 +18,11 @@ const std::string_view kSessionHelp =
     "  caisson session list                    all sessions\n"
     "  caisson session vars NAME               its variables\n"
     "  caisson session get NAME VARIABLE       one, as JSON or text; -e EXPRESSION instead\n"
+    "                                          1 MiB of it unless --max-bytes SIZE says more\n"
     "  caisson session set NAME VARIABLE [FILE]   from FILE, --text TEXT or stdin\n"
     "  caisson session load NAME PATH VARIABLE    a file, folder or glob, by its suffix\n"
-    "  caisson session checkpoint NAME LABEL   name the present state; --list, --drop LABEL\n"
+    "  caisson session checkpoint NAME LABEL   name the present state; --list (a tree), --drop "
+    "LABEL\n"
     "  caisson session restore NAME LABEL      go back to it\n"
     "  caisson session branch NAME NEW         a copy that goes its own way; --from LABEL\n"
     "  caisson session snapshot save|restore NAME FILE   variables in a file\n"
@@ -31,7 +33,7 @@ const std::string_view kSessionHelp =
     "  --memory SIZE --cpu CORES --pids N     2G, 2 and 256 unless said\n"
     "  --timeout TIME                         of a call that names none: 30s\n"
     "  --workspace FOLDER                     at /workspace, writable; a private one unless said\n"
-    "  --python PATH --preload MODULE --no-ipython\n"
+    "  --python PATH --preload MODULE (again for each) --no-ipython\n"
     "  --resume                               take up what a session of that name saved\n"
     "  -- OPTIONS                             more options of `caisson exec`, as --allow-domain H\n"
     "For exec:  --timeout TIME, exit 0 ok, 1 the code raised, 124 timeout, 125 caisson's own "
@@ -127,6 +129,9 @@ class SessionParser {
 
   Result<void> check_words(const Verb& verb) {
     size_t count = options_.words.size();
+    if (std::ranges::find(options_.words, "") != options_.words.end())
+      return Error::plain(fmt::format("session {}: \"\" names nothing", verb.name),
+                          fmt::format("caisson session {}", verb.usage));
     if (count >= verb.least && count <= verb.most) return {};
     return Error::plain(
         fmt::format("session {}: too {} words", verb.name, count < verb.least ? "few" : "many"),

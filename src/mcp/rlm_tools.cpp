@@ -1,6 +1,5 @@
 // What each tool does.
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/random.h>
 
 #include <set>
@@ -8,6 +7,7 @@
 #include "base/scope_exit.h"
 #include "base/text.h"
 #include "mcp/rlm_offer.h"
+#include "session/answers.h"
 
 namespace caisson::mcp {
 
@@ -38,15 +38,12 @@ void add_refusals(std::string& text, const std::vector<session::Refusal>& refusa
     text += fmt::format("\n[denied] … and {} more", told.size() - kMaxRefusals);
 }
 
-// The policy's word comes behind the session's own, and wins.
-std::string memory_limit(const session::SessionSpec& spec) {
-  std::string limit = fmt::format("{} MiB", spec.memory_bytes >> 20);
-  const std::vector<std::string>& words = spec.policy_words;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i].starts_with("--memory=")) limit = words[i].substr(9);
-    if (words[i] == "--memory" && i + 1 < words.size()) limit = words[i + 1];
-  }
-  return limit;
+// What a checkpoint could not hold.
+std::string losses_of(const json::object& done) {
+  const json::value* entry = done.if_contains("checkpoint");
+  std::string lost =
+      entry && entry->is_object() ? session::not_kept(entry->get_object()) : std::string();
+  return lost.empty() ? lost : "\n[note] " + lost;
 }
 
 }  // namespace
@@ -183,14 +180,6 @@ void RlmOffer::explain(const Use& use, session::CallAnswer& answer) const {
   if (answer.status == "timeout" && use.waited >= std::chrono::seconds(1))
     answer.notes.push_back(fmt::format("of its time it had waited {:.1f} s for an earlier call",
                                        static_cast<double>(use.waited.count()) / 1000));
-  const json::value* signal = answer.ended.if_contains("signal");
-  const json::value* stopped = answer.ended.if_contains("stopped");
-  bool killed = signal && signal->is_int64() && signal->get_int64() == SIGKILL;
-  if (killed && (!stopped || !stopped->is_string() || stopped->get_string().empty()))
-    answer.notes.push_back(fmt::format(
-        "the kernel ends a process so that needs more memory than there may be: the limit of a "
-        "session is {}",
-        memory_limit(sessions_.base())));
 }
 
 std::string RlmOffer::absolute(std::string path) const {
@@ -250,14 +239,14 @@ Task<json::object> RlmOffer::checkpoint(Use& use) {
   std::string name = use.text("name");
   Result<json::object> done = co_await use.session->checkpoint(name);
   if (!done) co_return error_result(error_line(done.error()));
-  co_return text_result(fmt::format("Checkpoint `{}` taken.", name));
+  co_return text_result(fmt::format("Checkpoint `{}` taken.{}", name, losses_of(*done)));
 }
 
 Task<json::object> RlmOffer::restore(Use& use) {
   std::string name = use.text("name");
   Result<json::object> done = co_await use.session->restore(name);
   if (!done) co_return error_result(error_line(done.error()));
-  co_return text_result(fmt::format("Restored checkpoint `{}`.", name));
+  co_return text_result(fmt::format("Restored checkpoint `{}`.{}", name, losses_of(*done)));
 }
 
 Task<json::object> RlmOffer::branch(Use& use) {

@@ -9,12 +9,14 @@ namespace caisson::mcp {
 
 namespace {
 
-// What a snapshot brought back is news to a model; how its cell was made is not.
+// What a snapshot brought back, or a branch is without, is news to a model; how its cell was made
+// is not.
 std::string start_notice(const session::SessionInfo& info) {
   std::string all;
   for (const std::string& note : info.notes) {
     bool told =
-        note.starts_with("not back") || note.starts_with("state since") ||
+        note.starts_with("not back") || note.starts_with("not kept") ||
+        note.starts_with("state since") ||
         (note.find("snapshot") != std::string::npos && !note.starts_with("there is no snapshot"));
     if (told) all += (all.empty() ? "" : "; ") + note;
   }
@@ -103,6 +105,7 @@ Task<Result<void>> Sessions::branch(Seat& from, std::string_view scope, std::str
     co_return made.error();
   }
   (*place)->session = *made;
+  (*place)->notice = start_notice((*made)->info());
   co_return Result<void>();
 }
 

@@ -135,6 +135,23 @@ std::string text_of_note(std::string_view body) {
   return join(parts, "; ");
 }
 
+std::string not_kept(const json::object& checkpoint) {
+  struct Kind {
+    std::string_view key, one, many, rest;
+  };
+  constexpr Kind kKinds[] = {
+      {"threads_not_kept", "thread", "threads", ""},
+      {"channels_not_kept", "pipe or socket", "pipes and sockets", ""},
+      {"processes_not_kept", "subprocess", "subprocesses",
+       " (there, poll() is 0 whatever becomes of it)"},
+  };
+  std::vector<std::string> parts;
+  for (const Kind& kind : kKinds)
+    if (int64_t count = number_at(checkpoint, kind.key); count > 0)
+      parts.push_back(fmt::format("{} {}{}", count, count == 1 ? kind.one : kind.many, kind.rest));
+  return parts.empty() ? std::string() : "not kept: " + join(parts, ", ");
+}
+
 Error cell_error(std::string_view doing, std::string_view said) {
   Error error = Error::plain(std::string(doing));
   std::string_view last;

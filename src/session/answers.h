@@ -29,6 +29,9 @@ CallAnswer answer_lost(std::string why);
 // The interpreter died while no call ran: told with the next answer.
 std::string text_of_note(std::string_view body);
 
+// Of a checkpoint's entry: what it could not hold, in one line; empty when it holds everything.
+std::string not_kept(const boost::json::object& checkpoint);
+
 // The error of a cell that could not be made or has ended, out of what `caisson exec` said.
 Error cell_error(std::string_view doing, std::string_view said);
 

@@ -26,6 +26,9 @@ class Hold {
   virtual std::string last_words() const = 0;
   // Until it has ended, or the time is over.
   virtual Task<> ended(std::chrono::milliseconds patience) = 0;
+  // Whether the kernel has ended something in it for want of memory since this was asked last;
+  // nothing: nobody here can tell.
+  virtual Task<std::optional<bool>> ran_out_of_memory() { co_return std::nullopt; }
   // What the network and the rules for files refused since this was asked last, where that is told.
   virtual std::vector<Refusal> take_refusals() { return {}; }
   // The pipe that they come by, for another process; none: there is no such pipe.

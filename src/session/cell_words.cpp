@@ -40,22 +40,23 @@ std::vector<std::string> with_files_for_keeper(std::vector<std::string> words) {
 
 }  // namespace
 
-Result<void> check_name(std::string_view name) {
+Result<void> check_name(std::string_view name, std::string_view of_what) {
   bool fits = !name.empty() && name.size() <= kMostName &&
               std::isalnum(static_cast<unsigned char>(name[0])) &&
               std::ranges::all_of(name, [](unsigned char c) {
                 return c < 0x80 && (std::isalnum(c) || c == '.' || c == '_' || c == '-');
               });
   if (fits) return {};
-  return Error::plain(fmt::format("session \"{}\": not a name", printable(name.substr(0, 80))),
-                      "1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit");
+  return Error{fmt::format("{} \"{}\": not a name", of_what, printable(name.substr(0, 80))),
+               "1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit", EINVAL};
 }
 
 Result<void> check_spec(const SessionSpec& spec) {
   TRY(check_name(spec.name));
   for (const std::string& module : spec.preload)
     if (!is_identifier_path(module))
-      return Error::plain(fmt::format("preload {}: not a module's name", printable(module)));
+      return Error{fmt::format("preload {}: not a module's name", printable(module)),
+                   "one module each time: --preload numpy --preload pandas", EINVAL};
   if (!spec.python.empty() && spec.python.find('\0') != std::string::npos)
     return Error::plain("python: not a path");
   if (!spec.workspace.empty() && !spec.workspace.starts_with('/'))

@@ -10,7 +10,8 @@
 
 namespace caisson::session {
 
-Result<void> check_name(std::string_view name);
+// `of_what`: that is to be called so. The keeper has the same rule (py/checkpoints.py).
+Result<void> check_name(std::string_view name, std::string_view of_what = "session");
 Result<void> check_spec(const SessionSpec&);
 
 // What a zygote is told: the modules that it loads ahead.

@@ -29,6 +29,7 @@ enum class LaunchWord : uint32_t {
   kFileWork,  // number: a FileDeed; texts: the workspace's path, one below; descriptors: the bytes
   kBye,       // the server ends in order: clear all away
   kLoadOver,  // of a load's id: its files are a session's by now, or nobody's; their memory is free
+  kHasRunOut,  // number: the id of a cell; has it run out of memory since this was asked last?
   // From it.
   kGone = 64,  // texts: its last words; of what has ended
   kLives,      // the answer to kLookAt
@@ -38,7 +39,7 @@ enum class LaunchWord : uint32_t {
   kLoaded,     // number: 1 for many. The end of a load
   kTakenUp,    // number: 1, there was something
   kRefusals,   // descriptors: where the refusals of a cell come (refusals.h)
-  kDone,       // number: 1 for yes
+  kDone,       // number: 1 for yes, 2 for "nobody can tell"
   kFileDone,   // number: 1 for a listing; descriptors: the bytes, sealed
   kFailed,     // number: the errno behind it; texts: what, hint
 };
@@ -51,6 +52,7 @@ struct LaunchPacket {
   std::vector<UniqueFd> descriptors;
 };
 
+constexpr uint64_t kNobodyCanTell = 2;
 constexpr size_t kMostPacket = 48 * 1024;
 constexpr size_t kMostPacketTexts = 4, kMostPacketDescriptors = 8;
 

@@ -75,6 +75,7 @@ class Launching {
   void tell(uint32_t id, const Result<void>& done);
   Result<ForkLimits> limits_of(const LaunchPacket& order) const;
   void look_at(uint32_t id);
+  Task<> tell_memory(uint32_t id, uint64_t cell);
   void work_on_room(const LaunchPacket& order);
   Task<> take_up(uint32_t id, std::string room, std::string session);
   Task<> await_end(uint32_t id, std::shared_ptr<Hold> hold);
@@ -167,6 +168,8 @@ void Launching::follow(LaunchPacket order) {
       return say({.word = LaunchWord::kDone,
                   .id = order.id,
                   .number = order.texts.size() == 1 && maker_.is_written_now(order.texts[0])});
+    case LaunchWord::kHasRunOut:
+      return spawn(loop_, tell_memory(order.id, order.number));
     case LaunchWord::kFileWork:
       return spawn(loop_, work_on_files(std::move(order)));
     case LaunchWord::kBye:
@@ -263,6 +266,14 @@ void Launching::look_at(uint32_t id) {
   LaunchPacket answer{.word = lives ? LaunchWord::kLives : LaunchWord::kGone, .id = id};
   if (!lives && found != holds_.end()) answer.texts.push_back(found->second->last_words());
   say(std::move(answer));
+}
+
+Task<> Launching::tell_memory(uint32_t id, uint64_t cell) {
+  auto found = cell <= UINT32_MAX ? holds_.find(static_cast<uint32_t>(cell)) : holds_.end();
+  std::optional<bool> told;
+  std::shared_ptr<Hold> hold = found == holds_.end() ? nullptr : found->second;
+  if (hold) told = co_await hold->ran_out_of_memory();
+  say({.word = LaunchWord::kDone, .id = id, .number = told ? uint64_t{*told} : kNobodyCanTell});
 }
 
 // Which room it is, is told by names that can lead nowhere else.

@@ -1,6 +1,7 @@
 #include "session/live_session.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 
 #include "base/control.h"
 #include "base/text.h"
+#include "session/cell_words.h"
+#include "session/load_tally.h"
 #include "session/snapshot_file.h"
 
 namespace caisson::session {
@@ -22,8 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kMostTimeout = std::chrono::hours(24);
 constexpr size_t kMostCode = 64u << 20;
-// Reading a variable back or taking a file in has its own measure: it is not user code's to stretch
-// without end, and a large file takes its time.
+// Taking a file in has its own measure: a large one takes its time.
 constexpr std::chrono::milliseconds kDataTimeout = std::chrono::minutes(2);
 constexpr std::chrono::milliseconds kLastWords{3000};
 // For each variable that is saved, and for all together.
@@ -56,18 +58,6 @@ bool may_change(FrameType type) {
   return type != FrameType::kSave && type != FrameType::kVars && type != FrameType::kUnsave;
 }
 
-// Of many files: what the interpreter says of each, in sum. Its numbers are whatever it wants, and
-// don't run over.
-void add_sizes(json::object& sums, const json::object& result) {
-  for (std::string_view unit : {"chars", "rows", "pages", "cells", "bytes"}) {
-    const json::value* told = result.if_contains(unit);
-    if (!told || !told->is_int64()) continue;
-    constexpr int64_t kMost = int64_t{1} << 50;
-    int64_t before = sums.contains(unit) ? sums[unit].as_int64() : 0;
-    sums[unit] = std::min(kMost, before + std::clamp<int64_t>(told->get_int64(), 0, kMost));
-  }
-}
-
 }  // namespace
 
 bool gave_way(const CallAnswer& answer) {
@@ -92,6 +82,11 @@ SessionInfo LiveSession::info() const {
 
 void LiveSession::note(std::string text) { facts_.info.notes.push_back(std::move(text)); }
 
+void LiveSession::note_loss(std::string text) {
+  facts_.info.losses.push_back(text);
+  note(std::move(text));
+}
+
 void LiveSession::greeted(const json::object& hello) {
   facts_.info.python = text_of(hello, "python");
   facts_.info.shell = text_of(hello, "shell");
@@ -105,7 +100,9 @@ void LiveSession::greeted(const json::object& hello) {
 Error LiveSession::ended() const {
   return Error::plain(
       fmt::format("session {} has ended: {}", facts_.info.name, printable(lane_->why_ended())),
-      "make a new one of that name; a snapshot of it can be taken up");
+      ::access(facts_.snapshot.c_str(), F_OK) == 0
+          ? "make a new one of that name; a snapshot of it can be taken up"
+          : "make a new one of that name; there is no snapshot of it");
 }
 
 Task<Result<CallAnswer>> LiveSession::run(Call call) {
@@ -120,11 +117,30 @@ Task<Result<CallAnswer>> LiveSession::run(Call call) {
   if (changes) facts_.mark->finish();
   ++facts_.info.calls;
   if (facts_.after_call) facts_.after_call(facts_.info.name);
+  if (answer && answer->status == "killed")
+    co_await explain_kill(cell, facts_.memory_limit, *answer);
   if (!answer || answer->status != "lost") co_return answer;
   // The supervisor knows more than the end of a socket tells: a memory limit, say.
   co_await cell->ended(kLastWords);
   if (!cell->alive()) answer->notes.push_back(cell_error("its cell", cell->last_words()).what);
   co_return answer;
+}
+
+// Signal 9 alone says nothing to whoever wanted an array: the count of the cgroup tells who sent
+// it.
+Task<> LiveSession::explain_kill(std::shared_ptr<Hold> cell, std::string limit,
+                                 CallAnswer& answer) {
+  const json::value* signal = answer.ended.if_contains("signal");
+  if (!signal || !signal->is_int64() || signal->get_int64() != SIGKILL) co_return;
+  std::optional<bool> ran_out = co_await cell->ran_out_of_memory();
+  constexpr std::string_view kWayOut = "a session made with a higher `--memory` has more";
+  if (!ran_out)
+    answer.notes.push_back(
+        fmt::format("signal 9 is also how the kernel ends what needs more than the memory limit, "
+                    "which is {}: {}",
+                    limit, kWayOut));
+  else if (*ran_out)
+    answer.notes.push_back(fmt::format("the memory limit of {} was reached: {}", limit, kWayOut));
 }
 
 Task<Result<CallAnswer>> LiveSession::call(FrameType type, json::object body,
@@ -169,7 +185,8 @@ Task<Result<CallAnswer>> LiveSession::vars(uint32_t limit) {
 
 Task<Result<CallAnswer>> LiveSession::get(std::string name, uint64_t max_bytes) {
   json::object body{{"name", name}, {"max_bytes", max_bytes}};
-  Call call{FrameType::kGet, json::serialize(body), {}, kDataTimeout, nullptr, nullptr};
+  // Like any call: a variable of the user's own type says itself how it reads.
+  Call call{FrameType::kGet, json::serialize(body), {}, facts_.call_timeout, nullptr, nullptr};
   call.most_answer = answer_for(max_bytes);
   co_return co_await run(std::move(call));
 }
@@ -217,38 +234,31 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
   std::shared_ptr<Lane> lane = lane_;
   Turns::Ticket turn = co_await lane->take_turn();
   if (!lane->alive()) co_return ended();
+  uint64_t interrupts = interrupts_;  // there may be no call of the lane's to stop, just then
   Result<LoadedFiles> files =
       co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes / 2);
   if (!files) co_return files.error();
-  CallAnswer last;
-  json::array loaded;
-  json::object sizes;
-  bool first = true;
+  LoadTally tally(*files);
   auto deadline = SteadyClock::now() + kDataTimeout;
   for (LoadedFile& file : files->files) {
+    if (interrupts != interrupts_) {
+      tally.stopped();
+      break;
+    }
     json::object body{
         {"name", name}, {"filename", file.filename}, {"as", as.empty() ? "auto" : as}};
     if (files->is_many) {
       body["key"] = file.key;
-      body["first"] = first;
+      body["first"] = tally.nothing_yet();
     }
-    first = false;
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
     Result<CallAnswer> answer =
         co_await lend(FrameType::kLoad, std::move(body), std::move(file.bytes),
                       std::max(left, std::chrono::milliseconds{1}), LaneTurn::kHeld);
-    if (!answer || !answer->ok()) co_return answer;
-    if (files->is_many) add_sizes(sizes, answer->result);
-    last = std::move(*answer);
-    loaded.push_back(json::string(file.key));
+    if (!answer) co_return answer;
+    if (!tally.add(file.key, std::move(*answer))) break;
   }
-  if (files->is_many) {
-    for (const auto& [unit, sum] : sizes) last.result[unit] = sum;
-    last.result["files"] = loaded.size();
-    last.result["keys"] = std::move(loaded);
-  }
-  for (std::string& one : files->left_out) last.notes.push_back("left out: " + one);
-  co_return last;
+  co_return tally.sum();
 }
 
 Task<Result<json::object>> LiveSession::reset() {
@@ -263,6 +273,8 @@ Task<Result<json::object>> LiveSession::reset() {
 }
 Task<Result<json::object>> LiveSession::checkpoint(std::string name) {
   if (!lane_->alive()) co_return ended();
+  // What can't be part of a path could neither be restored nor dropped by its name.
+  if (Result<void> fits = check_name(name, "checkpoint"); !fits) co_return fits.error();
   json::object body{{"name", name}};
   co_return co_await lane_->order(FrameType::kCheckpoint, std::move(body));
 }
@@ -351,7 +363,10 @@ Task<Result<CallAnswer>> LiveSession::unsave_within(std::string path,
   co_return co_await lend(FrameType::kUnsave, json::object(), std::move(*bytes), time);
 }
 
-void LiveSession::interrupt() { lane_->interrupt(); }
+void LiveSession::interrupt() {
+  ++interrupts_;
+  lane_->interrupt();
+}
 
 Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_name,
                                                                std::string from,
@@ -384,9 +399,13 @@ Task<Result<std::shared_ptr<LiveSession>>> LiveSession::branch(std::string new_n
   facts.mark = std::make_shared<StateMark>(
       loop_, facts_.mark->path().empty() ? std::string() : mark_path(facts.snapshot));
   facts.info.calls = 0;
+  facts.info.notes.clear();
+  facts.info.losses.clear();
   facts.info.created_unix = ::time(nullptr);
   auto made = std::make_shared<LiveSession>(loop_, std::move(facts), cell_, lane);
   made->greeted(*hello);
+  if (const json::value* entry = done->if_contains("checkpoint"); entry && entry->is_object())
+    if (std::string lost = not_kept(entry->get_object()); !lost.empty()) made->note(lost);
   // Nothing of it is saved yet.
   made->facts_.mark->begin();
   made->facts_.mark->finish();

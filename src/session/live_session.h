@@ -17,6 +17,7 @@ struct SessionFacts {
   SessionInfo info;
   std::chrono::milliseconds call_timeout{0};
   uint64_t output_bytes = 0, memory_bytes = 0;
+  std::string memory_limit;  // of its cell, for a person: a policy may say another
   std::shared_ptr<CellMaker> maker;
   std::shared_ptr<PipesAhead> pipes;  // of the host
   std::string private_workspace;      // made for it alone, goes with it
@@ -65,6 +66,7 @@ class LiveSession final : public Session {
   // What the lane said of itself.
   void greeted(const boost::json::object& hello);
   void note(std::string text);
+  void note_loss(std::string text);
   // Lets the lane go; the cell goes with its last lane.
   void close(std::string why);
   void kill();
@@ -80,6 +82,7 @@ class LiveSession final : public Session {
                                 std::chrono::milliseconds time, LaneTurn turn = LaneTurn::kToTake);
   Task<Result<CallAnswer>> run(Call);
   Result<Call> call_to_save(SaveReason, const UniqueFd& memory);
+  static Task<> explain_kill(std::shared_ptr<Hold> cell, std::string limit, CallAnswer& answer);
   Error ended() const;
   std::string files_folder() const;
 
@@ -91,6 +94,7 @@ class LiveSession final : public Session {
   Turns saving_;
   UniqueFd way_;         // of a save by itself: once it is closed, that one gives way
   uint64_t resets_ = 0;  // and its end
+  uint64_t interrupts_ = 0;
 };
 
 }  // namespace caisson::session

@@ -73,6 +73,10 @@ bool CallOutput::read(size_t which, int rounds) {
 }
 
 void CallOutput::take(size_t which, std::string_view bytes) {
+  keep(which, which == static_cast<size_t>(OutputStream::kStderr) ? crash_.feed(bytes) : bytes);
+}
+
+void CallOutput::keep(size_t which, std::string_view bytes) {
   bool bounded = control_enabled("session-output");
   std::string_view kept = bounded ? bytes.substr(0, left_) : bytes;
   left_ -= std::min<uint64_t>(left_, kept.size());
@@ -85,6 +89,7 @@ void CallOutput::take(size_t which, std::string_view bytes) {
 void CallOutput::finish() {
   unwatched_.cancel();
   for (size_t i = 0; i < 2; ++i) read(i, kDrainRounds);
+  keep(static_cast<size_t>(OutputStream::kStderr), crash_.finish());
   listener_ = nullptr;
   left_ = 0;  // what comes after this is counted nowhere
   is_over_ = true;

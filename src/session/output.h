@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "session/channel.h"
+#include "session/crash_lines.h"
 #include "session/event.h"
 #include "session/output_pipes.h"
 #include "session/session.h"
@@ -40,11 +41,13 @@ class CallOutput : public std::enable_shared_from_this<CallOutput> {
   // False: the pipe has ended. `rounds` bounds how much is read at once.
   bool read(size_t which, int rounds);
   void take(size_t which, std::string_view bytes);
+  void keep(size_t which, std::string_view bytes);
 
   LoopTimer unwatched_;
   LoopDescriptor pipes_[2];
   OutputPipes made_;  // a reader is here until the loop has it
   Stream streams_[2];
+  CrashLines crash_;
   uint64_t left_;
   bool is_over_ = false;
   Listener listener_;

@@ -64,6 +64,12 @@ Task<> RemoteHold::ended(std::chrono::milliseconds patience) {
   if (!came) std::erase(waiting_, &event);
 }
 
+Task<std::optional<bool>> RemoteHold::ran_out_of_memory() {
+  std::shared_ptr<RemoteMaker> maker = maker_.lock();
+  if (!alive_ || !maker) co_return std::nullopt;
+  co_return co_await maker->has_run_out(id_);
+}
+
 RemoteMaker::RemoteMaker(Loop& loop, std::string state_folder, UniqueFd socket)
     : loop_(loop), state_folder_(std::move(state_folder)), socket_(loop.get_executor()) {
   boost::system::error_code failed;
@@ -187,6 +193,16 @@ Task<bool> RemoteMaker::is_written(std::string python) {
   auto question = std::make_shared<Question>(loop_);
   co_await ask(std::move(order), question);
   co_return question->answer.word != LaunchWord::kDone || question->answer.number != 0;
+}
+
+Task<std::optional<bool>> RemoteMaker::has_run_out(uint32_t cell) {
+  if (!socket_.is_open()) co_return std::nullopt;
+  LaunchPacket order{.word = LaunchWord::kHasRunOut, .id = ++last_id_, .number = cell};
+  auto question = std::make_shared<Question>(loop_);
+  co_await ask(std::move(order), question);
+  const LaunchPacket& answer = question->answer;
+  if (answer.word != LaunchWord::kDone || answer.number >= kNobodyCanTell) co_return std::nullopt;
+  co_return answer.number == 1;
 }
 
 Task<Result<FileAnswer>> RemoteMaker::work_on_file(FileOrder work) {

@@ -22,6 +22,7 @@ class RemoteHold final : public Hold {
   bool alive() const override { return alive_; }
   std::string last_words() const override { return words_; }
   Task<> ended(std::chrono::milliseconds patience) override;
+  Task<std::optional<bool>> ran_out_of_memory() override;
 
   // A cgroup's end is not told; it has to be asked for.
   void ask_for_its_end() { is_silent_ = true; }
@@ -54,6 +55,7 @@ class RemoteMaker final : public CellMaker, public std::enable_shared_from_this<
   Result<void> drop_workspace(const std::string& session) override;
   Task<Result<void>> drop_and_tell(std::string session) override;
   Task<bool> is_written(std::string python) override;
+  Task<std::optional<bool>> has_run_out(uint32_t cell);
   Result<void> note_session(const std::string& room, const std::string& session,
                             bool is_branch) override;
   void keep_workspace(const std::string& room, const std::string& session, bool is_branch) override;

@@ -72,7 +72,9 @@ struct SessionInfo {
   std::string cell;                   // "zygote" or "own": how it was started
   std::string inside = "/workspace";  // where its code finds the workspace
   bool layered = false;  // checkpoints and branches hold the files, too; else they are shared
-  std::vector<std::string> notes;  // about its start: what a snapshot brought back, and what not
+  std::vector<std::string> notes;   // about its start: what a snapshot brought back, and what not
+  std::vector<std::string> losses;  // those of them that tell of something lost
+  bool files_are_back = false;      // of an earlier session of that name
 };
 
 // Of the supervisor of a cell. The names in it are the cell's choice.

@@ -76,6 +76,22 @@ bool has_files_to_keep(const SessionFacts& facts, bool is_branch) {
   return !facts.room.empty() && (is_branch ? info.layered : info.cell == "zygote");
 }
 
+// As its cell has it: what the policy says wins.
+std::string memory_limit(const SessionSpec& spec) {
+  std::string limit = fmt::format("{} MiB", spec.memory_bytes >> 20);
+  const std::vector<std::string>& words = spec.policy_words;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with("--memory=")) limit = words[i].substr(9);
+    if (words[i] == "--memory" && i + 1 < words.size()) limit = words[i + 1];
+  }
+  return printable(limit);
+}
+
+void tell_loss(SessionFacts& facts, std::string text) {
+  facts.info.losses.push_back(text);
+  facts.info.notes.push_back(std::move(text));
+}
+
 // All of a host, shared with the coroutines that work for it: they may outlive it for a moment.
 class Core {
  public:
@@ -168,8 +184,8 @@ Task<Result<Core::Place>> Core::own_cell(Self self, const SessionSpec& spec, Ses
   facts.info.workspace = self->workspace_for(spec, facts);
   if (spec.take_up_snapshot && spec.workspace.empty()) {
     Result<bool> files = co_await self->options_.maker->take_up_workspace(facts.room, spec.name);
-    if (!files)
-      facts.info.notes.push_back("not all files of the workspace are back: " + files.error().what);
+    facts.info.files_are_back = files && *files;
+    if (!files) tell_loss(facts, "not all files of the workspace are back: " + files.error().what);
   }
   Result<SocketPair> sockets = make_control_sockets();
   if (!sockets) co_return sockets.error();
@@ -216,9 +232,10 @@ Task<Result<Core::Place>> Core::fork_of_zygote(Self self, const SessionSpec& spe
   Result<Fork> fork = co_await Zygote::fork(*zygote, limits, take_up);
   if (!fork) co_return fork.error();
   if (!fork->not_taken_up.empty())
-    facts.info.notes.push_back("the files of the workspace are not back: " + fork->not_taken_up);
+    tell_loss(facts, "the files of the workspace are not back: " + fork->not_taken_up);
   else if (fork->taken)
     facts.info.notes.push_back("the files of the workspace are back");
+  facts.info.files_are_back = fork->taken && fork->not_taken_up.empty();
   facts.info.cell = "zygote";
   facts.room = fork->room;
   facts.info.workspace = fork->room + "/files";
@@ -253,6 +270,7 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
   facts.call_timeout = spec.call_timeout;
   facts.output_bytes = spec.output_bytes;
   facts.memory_bytes = spec.memory_bytes;
+  facts.memory_limit = memory_limit(spec);
   facts.maker = self->options_.maker;
   facts.pipes = self->pipes_;
   facts.snapshot = self->snapshot_path(spec.name);
@@ -272,8 +290,12 @@ Task<Result<std::shared_ptr<LiveSession>>> Core::make_session(Self self, Session
     co_await place->hold->ended(kHostLastWords);
     if (place->hold->alive())
       co_return Error::plain(fmt::format("session {}: {}", spec.name, hello.error().what));
-    co_return cell_error(fmt::format("session {} did not start", spec.name),
-                         place->hold->last_words());
+    Error why =
+        cell_error(fmt::format("session {} did not start", spec.name), place->hold->last_words());
+    if (why.hint.empty() && !spec.python.empty())
+      why.hint = fmt::format("is {} a Python? --python names an interpreter, 3.9 or later",
+                             printable(spec.python));
+    co_return why;
   }
   auto session =
       std::make_shared<LiveSession>(self->loop_, std::move(facts), place->hold, place->lane);
@@ -304,21 +326,25 @@ Task<Result<std::shared_ptr<Session>>> Core::create(Self self, SessionSpec spec)
 Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session, std::string lost) {
   std::string path = self->snapshot_path(session->info().name);
   bool is_there = ::access(path.c_str(), F_OK) == 0;
-  if (!lost.empty()) session->note(lost + (is_there ? "" : ", and nothing of before either"));
+  if (!lost.empty()) session->note_loss(lost + (is_there ? "" : ", and nothing of before either"));
   if (!is_there) co_return session->note("there is no snapshot to take up");
   Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUpPatience);
-  if (!answer) co_return session->note("the snapshot was not taken up: " + answer.error().what);
-  if (!answer->ok()) co_return session->note("the snapshot was not taken up");
+  if (!answer)
+    co_return session->note_loss("the snapshot was not taken up: " + answer.error().what);
+  if (!answer->ok()) co_return session->note_loss("the snapshot was not taken up");
   auto names = [&](const char* key) {
     const json::value* list = answer->result.if_contains(key);
     return list && list->is_array() && !list->get_array().empty()
                ? printable(json::serialize(*list).substr(0, 2000))
                : std::string();
   };
-  session->note("variables of the snapshot are back: " + names("restored"));
-  if (std::string failed = names("failed"); !failed.empty()) session->note("not back: " + failed);
+  std::string back = names("restored");
+  session->note(back.empty() ? "the snapshot had no variables"
+                             : "variables of the snapshot are back: " + back);
+  if (std::string failed = names("failed"); !failed.empty())
+    session->note_loss("not back: " + failed);
   if (std::string skipped = names("skipped"); !skipped.empty())
-    session->note("were not in the snapshot: " + skipped);
+    session->note_loss("were not in the snapshot: " + skipped);
 }
 
 Task<Result<std::shared_ptr<Session>>> Core::branch(Self self, std::string session,

@@ -77,7 +77,7 @@ std::string take_mark(const std::string& path) {
   ssize_t got = std::max<ssize_t>(::read(fd.get(), text, sizeof text), 0);
   ::unlink(path.c_str());
   std::string why = printable(trim(std::string_view(text, static_cast<size_t>(got))));
-  if (why.empty()) why = "its session ended first";
+  if (why.empty()) why = "the session, or its server, ended before that";
   return fmt::format("state since {} was not saved: {}", moment(info.st_mtime), why);
 }
 

@@ -70,6 +70,11 @@ ForkedCell::~ForkedCell() {
   if (trash_) (void)trash_->take(parent_.get(), workspace_);
 }
 
+bool ForkedCell::new_oom_kills() {
+  uint64_t now = cgroup_.usage().oom_kills;
+  return now > std::exchange(oom_kills_, now);
+}
+
 std::string ForkedCell::last_words() const {
   return out_of_memory() ? "the memory limit was reached" : "its processes were killed";
 }

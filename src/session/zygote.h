@@ -35,12 +35,15 @@ class ForkedCell final : public Hold {
   bool alive() const override { return !killed_ && !out_of_memory(); }
   std::string last_words() const override;
   Task<> ended(std::chrono::milliseconds) override { co_return; }
+  Task<std::optional<bool>> ran_out_of_memory() override { co_return new_oom_kills(); }
+  bool new_oom_kills();
 
  private:
   bool out_of_memory() const { return cgroup_.oom_happened(); }
   std::shared_ptr<DyingCells> dying_;
   CgroupSweeper sweeper_;  // goes after the cgroup that it watches
   mutable CellCgroup cgroup_;
+  uint64_t oom_kills_ = 0;
   bool killed_ = false;
   UniqueFd parent_;
   std::string workspace_;

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
+
+#include "base/text.h"
 
 namespace caisson::web {
 namespace {
@@ -21,6 +25,18 @@ void count(Api& api, Entry& entry, const CallAnswer& answer) {
   counters.output_bytes += answer.output.size() + answer.errors.size();
 }
 
+// With the first call after a return: who goes on with a state must know that it isn't the one
+// that was.
+void tell_losses(Entry& entry, CallAnswer& answer) {
+  for (const std::string& loss : entry.losses)
+    answer.notes.push_back("the session came back after its server's end: " + loss);
+  entry.losses.clear();
+}
+
+std::string names_of(std::initializer_list<std::string_view> known) {
+  return join(std::vector<std::string>(known.begin(), known.end()), " ");
+}
+
 Error wrong(std::string_view name, std::string_view wanted) {
   return {fmt::format("\"{}\" is not {}", name, wanted), {}, EINVAL};
 }
@@ -33,25 +49,37 @@ Task<Result<Turn>> take_turn(EntryPtr entry) {
   co_return co_await entry->turns->take();
 }
 
+Watch::Watch(http::Reply& reply, EntryPtr entry, bool* running)
+    : reply_(reply), entry_(std::move(entry)), running_(running ? *running : unseen_) {
+  reply_.on_gone([this] {
+    gone_ = true;
+    if (running_) entry_->session->interrupt();
+  });
+}
+
+// The reply outlives this, and must not call into it.
+Watch::~Watch() {
+  running_ = false;
+  reply_.on_gone({});
+}
+
+Task<Result<Turn>> Watch::take_turn() {
+  Result<Turn> turn = co_await web::take_turn(entry_);
+  if (turn.ok() && gone_) co_return Error::plain("the client left before its turn");
+  running_ = turn.ok();
+  co_return turn;
+}
+
 Task<Result<CallAnswer>> run_code(Api& api, http::Reply& reply, EntryPtr entry, ExecOrder order,
                                   OnOutput on_output) {
-  if (entry->turns->full())
-    co_return Error{"too many calls wait for this session", "try again later", EBUSY};
-  bool gone = false, unseen = false;
-  bool& running = order.running ? *order.running : unseen;
-  reply.on_gone([&] {
-    gone = true;
-    if (running) entry->session->interrupt();
-  });
-  Turn turn = co_await entry->turns->take();
-  if (gone) co_return Error::plain("the client left before its turn");
-  running = true;
+  Watch watch(reply, entry, order.running);
+  Result<Turn> turn = co_await watch.take_turn();
+  if (!turn.ok()) co_return turn.error();
   session::ExecRequest request{std::move(order.code), order.timeout, std::move(on_output)};
   Result<CallAnswer> answer = co_await entry->session->exec(std::move(request));
-  running = false;
-  // The reply outlives this frame, and its watch must not call into it.
-  reply.on_gone({});
-  if (answer.ok()) count(api, *entry, *answer);
+  if (!answer.ok()) co_return answer;
+  count(api, *entry, *answer);
+  tell_losses(*entry, *answer);
   co_return answer;
 }
 
@@ -74,6 +102,22 @@ Result<std::optional<double>> number_member(const json::object& object, std::str
   double number = found->to_number<double>(failed);
   if (failed || !(number >= 0) || number > 1e12) return wrong(name, "a number");
   return std::optional<double>(number);
+}
+
+Result<void> only_members(const json::object& object,
+                          std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : object)
+    if (std::ranges::find(known, std::string_view(name)) == known.end())
+      return Error{fmt::format("unknown member \"{}\"", printable(name)), names_of(known), EINVAL};
+  return {};
+}
+
+Result<std::optional<std::chrono::milliseconds>> time_member(const json::object& object,
+                                                             std::string_view name, double unit) {
+  std::optional<double> number = TRY(number_member(object, name));
+  if (!number) return std::optional<std::chrono::milliseconds>();
+  // A little time is not none, which would be no limit at all.
+  return std::optional(std::chrono::milliseconds(static_cast<int64_t>(std::ceil(*number * unit))));
 }
 
 Result<uint64_t> number_parameter(const http::Request& request, std::string_view name,

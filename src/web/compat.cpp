@@ -17,7 +17,7 @@ using session::CallAnswer;
 
 constexpr uint32_t kMostVars = 1000;
 constexpr uint64_t kLargestCompatValue = 16 << 20;
-constexpr double kDefaultSeconds = 30;
+constexpr std::chrono::seconds kDefaultTime{30};
 
 json::array variables_of(const Result<CallAnswer>& answer) {
   const json::value* found = answer.ok() ? answer->result.if_contains("variables") : nullptr;
@@ -37,10 +37,8 @@ Task<Result<CallAnswer>> vars_of(EntryPtr entry) {
 
 Result<ExecOrder> compat_order_of(const http::Request& request) {
   json::object body = TRY(parse_object(request.body));
-  ExecOrder order{TRY(needed_text(body, "code")), {}};
-  double seconds = TRY(number_member(body, "timeout")).value_or(0);
-  if (seconds <= 0) seconds = kDefaultSeconds;
-  order.timeout = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+  ExecOrder order{TRY(needed_text(body, "code")), TRY(time_member(body, "timeout", 1000))};
+  if (!order.timeout || order.timeout->count() == 0) order.timeout = kDefaultTime;
   return order;
 }
 
@@ -80,7 +78,10 @@ Task<http::Response> compat_var(Api& api, Call& call) {
   Result<EntryPtr> entry = co_await api.sessions().default_session();
   if (!entry.ok()) co_return error_response(entry.error());
   std::string name = call.words.at(0);
-  Result<Turn> turn = co_await take_turn(*entry);
+  if (!is_valid_utf8(name))
+    co_return json_response(json::object{{"error", "not found: " + printable(name)}});
+  Watch watch(call.reply, *entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   Result<CallAnswer> answer = co_await (*entry)->session->get(name, kLargestCompatValue);
   if (!answer.ok()) co_return error_response(answer.error());
@@ -100,17 +101,18 @@ Task<http::Response> compat_health(Api&, Call&) {
   co_return json_response(json::object{{"status", "ok"}});
 }
 
-Task<http::Response> compat_save(Api& api, Call&) {
+Task<http::Response> compat_save(Api& api, Call& call) {
   Result<EntryPtr> entry = co_await api.sessions().default_session();
   if (!entry.ok()) co_return error_response(entry.error());
-  Result<json::object> taken = co_await take_snapshot(api, *entry);
+  Result<json::object> taken = co_await take_snapshot(api, call.reply, *entry);
   co_return object_response(taken);
 }
 
 Task<http::Response> compat_restore(Api& api, Call& call) {
   Result<EntryPtr> entry = co_await api.sessions().default_session();
   if (!entry.ok()) co_return error_response(entry.error());
-  Result<json::object> back = co_await put_snapshot_back(api, *entry, call.request.body);
+  Result<json::object> back =
+      co_await put_snapshot_back(api, call.reply, *entry, call.request.body);
   co_return object_response(back);
 }
 

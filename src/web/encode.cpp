@@ -81,10 +81,11 @@ json::object limits_json(const session::SessionSpec& spec) {
 
 json::object session_json(const Entry& entry) {
   session::SessionInfo info = entry.session->info();
-  json::array words, notes;
+  json::array words, notes, losses;
   for (const std::string& word : entry.spec.policy_words) words.emplace_back(lossy_utf8(word));
   for (const std::string& note : entry.notes) notes.emplace_back(lossy_utf8(note));
   for (const std::string& note : info.notes) notes.emplace_back(lossy_utf8(note));
+  for (const std::string& loss : entry.losses) losses.emplace_back(lossy_utf8(loss));
   return {{"name", info.name},
           {"python", lossy_utf8(info.python)},
           {"shell", info.shell},
@@ -99,7 +100,8 @@ json::object session_json(const Entry& entry) {
           {"alive", info.alive},
           {"policy", std::move(words)},
           {"limits", limits_json(entry.spec)},
-          {"notes", std::move(notes)}};
+          {"notes", std::move(notes)},
+          {"losses", std::move(losses)}};
 }
 
 std::string plain_text(const json::value& bundle) {

@@ -15,9 +15,11 @@ constexpr std::chrono::seconds kKeepAlive{15};  // proxies drop streams that say
 
 Result<ExecOrder> order_of(const http::Request& request) {
   json::object body = TRY(parse_object(request.body));
-  ExecOrder order{TRY(needed_text(body, "code")), {}};
-  std::optional<double> timeout = TRY(number_member(body, "timeout_ms"));
-  if (timeout) order.timeout = std::chrono::milliseconds(static_cast<int64_t>(*timeout));
+  TRY(only_members(body, {"code", "timeout_ms"}));
+  ExecOrder order{TRY(needed_text(body, "code")), TRY(time_member(body, "timeout_ms", 1))};
+  if (order.timeout && order.timeout->count() == 0)
+    return Error{"\"timeout_ms\" is 0", "at least 1; without it the session's own limit holds",
+                 EINVAL};
   return order;
 }
 

@@ -54,11 +54,15 @@ inline constexpr std::string_view kSchemas = R"json({
   "busy": {"type": "boolean"}, "alive": {"type": "boolean"},
   "policy": {"type": "array", "items": {"type": "string"}},
   "limits": {"$ref": "#/components/schemas/Limits"},
-  "notes": {"type": "array", "items": {"type": "string"}}}},
+  "notes": {"type": "array", "items": {"type": "string"}},
+  "losses": {"type": "array", "items": {"type": "string"},
+  "description": "what did not come back with it, until its first call has told that"}}},
 "Sessions": {"type": "object", "required": ["sessions"], "properties": {"sessions": {
   "type": "array", "items": {"$ref": "#/components/schemas/Session"}}}},
 "Ended": {"type": "object", "required": ["ended", "saved"],
-  "properties": {"ended": {"type": "string"}, "saved": {"type": "boolean"}}},
+  "properties": {"ended": {"type": "string"}, "saved": {"type": "boolean"},
+  "branches": {"type": "array", "items": {"type": "string"},
+  "description": "that were in its cell, and have ended with it"}}},
 "Interrupted": {"type": "object", "required": ["interrupted"],
   "properties": {"interrupted": {"type": "boolean"}}},
 "Denials": {"type": "object", "required": ["denials", "total"], "properties": {

@@ -55,9 +55,12 @@ Task<http::Response> show_session(Api&, Call& call) {
 Task<http::Response> end_session(Api& api, Call& call) {
   std::string name = call.entry->spec.name;
   bool save = call.request.parameter("save") == "1";
-  Result<void> ended = co_await api.sessions().end(name, save);
+  Result<std::vector<std::string>> ended = co_await api.sessions().end(name, save);
   if (!ended.ok()) co_return error_response(ended.error());
-  co_return json_response(json::object{{"ended", name}, {"saved", save}});
+  ended->pop_back();  // itself
+  json::object answer{{"ended", name}, {"saved", save}};
+  if (!ended->empty()) answer["branches"] = json::array(ended->begin(), ended->end());
+  co_return json_response(std::move(answer));
 }
 
 Task<http::Response> session_limits(Api&, Call& call) {
@@ -137,12 +140,13 @@ Task<http::Response> make_branch(Api& api, Call& call) {
 }
 
 Task<http::Response> save_snapshot(Api& api, Call& call) {
-  Result<json::object> taken = co_await take_snapshot(api, call.entry);
+  Result<json::object> taken = co_await take_snapshot(api, call.reply, call.entry);
   co_return object_response(taken);
 }
 
 Task<http::Response> restore_snapshot(Api& api, Call& call) {
-  Result<json::object> back = co_await put_snapshot_back(api, call.entry, call.request.body);
+  Result<json::object> back =
+      co_await put_snapshot_back(api, call.reply, call.entry, call.request.body);
   co_return object_response(back);
 }
 

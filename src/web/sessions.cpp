@@ -48,6 +48,12 @@ Result<void> replace(const std::string& path, std::string_view text) {
   return {};
 }
 
+std::string noted_text(const json::object& object, std::string_view name) {
+  const json::value* found = object.if_contains(name);
+  if (!found || !found->is_string()) return std::string();
+  return printable(std::string_view(found->get_string()));
+}
+
 }  // namespace
 
 void Entry::deny(std::string_view rule, std::string_view resource, const Error& error) {
@@ -80,11 +86,17 @@ EntryPtr Sessions::add(std::shared_ptr<session::Session> session, session::Sessi
   return entry;
 }
 
+// A branch comes back as a session of its own, and has to say so.
 Result<void> Sessions::remember() const {
   json::array list;
-  for (const auto& [name, entry] : entries_) list.push_back(spec_to_json(entry->spec));
-  for (const auto& [name, spec] : coming_)
-    if (!entries_.contains(name)) list.push_back(spec_to_json(spec));
+  auto note = [&](const session::SessionSpec& spec, const std::string& parent) {
+    json::object one = spec_to_json(spec);
+    if (!parent.empty()) one["parent"] = parent;
+    list.push_back(std::move(one));
+  };
+  for (const auto& [name, entry] : entries_) note(entry->spec, entry->session->info().parent);
+  for (const auto& [name, coming] : coming_)
+    if (!entries_.contains(name)) note(coming.spec, coming.parent);
   return replace(folder_ + "/sessions.json",
                  json::serialize(json::object{{"sessions", std::move(list)}}) + "\n");
 }
@@ -132,20 +144,36 @@ Task<Result<EntryPtr>> Sessions::branch(EntryPtr parent, std::string name, std::
   spec.name = name;
   spec.workspace.clear();  // a branch has its own
   EntryPtr entry = add(std::move(*made), std::move(spec));
+  entry->root = parent->root.empty() ? of : parent->root;
   (void)remember();
   co_return entry;
 }
 
-Task<Result<void>> Sessions::end(std::string name, bool save_first) {
-  auto found = entries_.find(name);
-  if (found == entries_.end())
+std::vector<std::string> Sessions::branches_in_cell_of(const std::string& name) const {
+  std::vector<std::string> branches;
+  for (const auto& [each, entry] : entries_)
+    if (entry->root == name) branches.push_back(each);
+  return branches;
+}
+
+// Branches first: they live in its cell, and would end with it, unsaved and still on the list.
+Task<Result<std::vector<std::string>>> Sessions::end(std::string name, bool save_first) {
+  if (!entries_.contains(name))
     co_return Error{fmt::format("there is no session {}", printable(name)), {}, ENOENT};
-  EntryPtr entry = found->second;
-  entries_.erase(found);
-  Result<void> noted = remember();
-  Result<void> ended = co_await host_.end(name, save_first);
-  if (!ended.ok()) co_return ended;
-  co_return noted;
+  std::vector<std::string> names = branches_in_cell_of(name);
+  names.push_back(name);
+  std::vector<EntryPtr> held;  // until all have ended
+  for (const std::string& each : names) {
+    held.push_back(entries_[each]);
+    entries_.erase(each);
+  }
+  Result<void> result = remember();
+  for (const std::string& each : names) {
+    Result<void> ended = co_await host_.end(each, save_first);
+    if (!ended.ok()) result = ended;
+  }
+  if (!result.ok()) co_return std::move(result).error();
+  co_return names;
 }
 
 Task<Result<EntryPtr>> Sessions::default_session() {
@@ -166,43 +194,66 @@ void Sessions::bring_back(std::function<void(std::string)> say) {
   Result<json::object> list = parse_object(*text);
   const json::value* found = list.ok() ? list->if_contains("sessions") : nullptr;
   if (!found || !found->is_array()) return;
-  auto waiting = std::make_shared<std::deque<session::SessionSpec>>();
+  auto waiting = std::make_shared<std::deque<Coming>>();
   for (const json::value& each : found->get_array()) {
-    Result<session::SessionSpec> spec =
-        each.is_object() ? spec_from_json(each.get_object()) : Error::plain("not an object");
-    if (!spec.ok() || spec->name.empty() || waiting->size() >= kMostSessions) continue;
-    Result<session::SessionSpec> settled = session::settle_spec(offer_, *spec);
-    if (!settled.ok()) {
-      say(fmt::format("session {} does not come back: {}", spec->name, settled.error().what));
-      continue;
-    }
-    settled->take_up_snapshot = true;
-    coming_[settled->name] = *settled;
-    waiting->push_back(std::move(*settled));
+    std::optional<Coming> coming = coming_of(each, say);
+    if (!coming || waiting->size() >= kMostSessions) continue;
+    coming_[coming->spec.name] = *coming;
+    waiting->push_back(std::move(*coming));
   }
   size_t at_once = std::min(kComeAtOnce, waiting->size());  // each takes one off as it begins
   for (size_t i = 0; i < at_once; ++i) spawn(loop_, come_back(waiting, say));
 }
 
+std::optional<Sessions::Coming> Sessions::coming_of(
+    const json::value& noted, const std::function<void(std::string)>& say) const {
+  if (!noted.is_object()) return std::nullopt;
+  json::object object = noted.get_object();
+  std::string parent = noted_text(object, "parent");
+  object.erase("parent");
+  Result<session::SessionSpec> spec = spec_from_json(object);
+  if (!spec.ok() || spec->name.empty()) return std::nullopt;
+  Result<session::SessionSpec> settled = session::settle_spec(offer_, *spec);
+  if (!settled.ok()) {
+    say(fmt::format("session {} does not come back: {}", spec->name, settled.error().what));
+    return std::nullopt;
+  }
+  settled->take_up_snapshot = true;
+  return Coming{std::move(*settled), std::move(parent)};
+}
+
 // One of a few that work on the list: one that doesn't come must not keep the others.
-Task<> Sessions::come_back(std::shared_ptr<std::deque<session::SessionSpec>> waiting,
+Task<> Sessions::come_back(std::shared_ptr<std::deque<Coming>> waiting,
                            std::function<void(std::string)> say) {
   while (!waiting->empty()) {
-    session::SessionSpec spec = std::move(waiting->front());
+    Coming coming = std::move(waiting->front());
     waiting->pop_front();
-    std::string name = spec.name;
-    Result<std::shared_ptr<session::Session>> made = co_await host_.create(spec);
+    std::string name = coming.spec.name;
+    Result<std::shared_ptr<session::Session>> made = co_await host_.create(coming.spec);
     coming_.erase(name);
-    if (made.ok()) {
-      add(std::move(*made), std::move(spec));
-      say(fmt::format("session {} is back", name));
-      session::SessionInfo info = find(name)->session->info();
-      for (const std::string& note : info.notes) say(fmt::format("session {}: {}", name, note));
-    } else {
+    if (made.ok())
+      take_in(std::move(coming), std::move(*made), say);
+    else
       say(fmt::format("session {} did not come back: {}", name, made.error().what));
-    }
     for (http::Bell* one : waiting_) one->ring();
   }
+}
+
+void Sessions::take_in(Coming coming, std::shared_ptr<session::Session> made,
+                       const std::function<void(std::string)>& say) {
+  EntryPtr entry = add(std::move(made), std::move(coming.spec));
+  session::SessionInfo info = entry->session->info();
+  entry->losses = info.losses;
+  if (!coming.parent.empty()) {
+    std::string was = fmt::format("it was a branch of {}, and is a session of its own now{}",
+                                  coming.parent, info.files_are_back ? "" : ": its files are gone");
+    entry->notes.push_back(was);
+    if (!info.files_are_back) entry->losses.push_back(was);
+    (void)remember();  // so that the next return is not that of a branch
+  }
+  say(fmt::format("session {} is back", info.name));
+  for (const std::vector<std::string>& notes : {entry->notes, info.notes})
+    for (const std::string& note : notes) say(fmt::format("session {}: {}", info.name, note));
 }
 
 Task<> Sessions::wait_for(std::string name) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ struct Entry {
   std::shared_ptr<session::Session> session;
   session::SessionSpec spec;  // of a branch: its parent's, under its own name
   std::shared_ptr<Turns> turns;
-  std::vector<std::string> notes;           // of its return from a snapshot
+  std::string root;                         // of a branch: the session whose cell it is in
+  std::vector<std::string> notes;           // of its making
+  std::vector<std::string> losses;          // of its return: until its first call has told them
   std::deque<boost::json::object> denials;  // the newest last
   uint64_t denied = 0;                      // of all time
   uint64_t calls = 0, calls_failed = 0;
@@ -54,7 +57,8 @@ class Sessions {
 
   Task<Result<EntryPtr>> create(session::SessionSpec wishes);
   Task<Result<EntryPtr>> branch(EntryPtr parent, std::string name, std::string from);
-  Task<Result<void>> end(std::string name, bool save_first);
+  // What has ended: the session, and the branches in its cell.
+  Task<Result<std::vector<std::string>>> end(std::string name, bool save_first);
   // The session of those who name none; made at its first use.
   Task<Result<EntryPtr>> default_session();
   EntryPtr find(std::string_view name) const;
@@ -65,8 +69,17 @@ class Sessions {
   std::string free_name() const;
 
  private:
-  Task<> come_back(std::shared_ptr<std::deque<session::SessionSpec>> waiting,
+  struct Coming {
+    session::SessionSpec spec;
+    std::string parent;  // of what was a branch
+  };
+  std::optional<Coming> coming_of(const boost::json::value& noted,
+                                  const std::function<void(std::string)>& say) const;
+  Task<> come_back(std::shared_ptr<std::deque<Coming>> waiting,
                    std::function<void(std::string)> say);
+  void take_in(Coming coming, std::shared_ptr<session::Session> made,
+               const std::function<void(std::string)>& say);
+  std::vector<std::string> branches_in_cell_of(const std::string& name) const;
   Result<void> remember() const;
   EntryPtr add(std::shared_ptr<session::Session> session, session::SessionSpec spec);
 
@@ -75,7 +88,7 @@ class Sessions {
   session::SessionOffer offer_;
   std::string folder_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
-  std::map<std::string, session::SessionSpec, std::less<>> coming_;
+  std::map<std::string, Coming, std::less<>> coming_;
   std::vector<http::Bell*> waiting_;  // for one of those
   std::shared_ptr<Turns> making_;     // one at a time: two first users share one default session
 };

@@ -64,20 +64,30 @@ json::object report_of(const CallAnswer& answer) {
   return report;
 }
 
+// The file between is nobody's business: what is wrong is wrong with what the client has sent.
+Error about_data(Error error, const std::string& path) {
+  for (size_t at; (at = error.what.find(path)) != std::string::npos;)
+    error.what.replace(at, path.size(), "the snapshot");
+  return error;
+}
+
 Result<std::string> data_of(std::string_view body) {
   json::object object = TRY(parse_object(body));
   std::string text = TRY(needed_text(object, "data"));
   std::optional<std::string> data = base64_decode(text);
-  if (!data) return Error{"\"data\" is not base64", {}, EINVAL};
+  if (!data)
+    return Error{"\"data\" is not base64", "what GET …/snapshot or `session snapshot save` gave",
+                 EINVAL};
   return std::move(*data);
 }
 
 }  // namespace
 
-Task<Result<json::object>> take_snapshot(Api& api, EntryPtr entry) {
+Task<Result<json::object>> take_snapshot(Api& api, http::Reply& reply, EntryPtr entry) {
   std::string path = passing_path(api);
   ScopeExit remove([&] { ::unlink(path.c_str()); });
-  Result<Turn> turn = co_await take_turn(entry);
+  Watch watch(reply, entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return turn.error();
   Result<CallAnswer> answer = co_await entry->session->save(path);
   if (!answer.ok()) co_return std::move(answer).error();
@@ -89,17 +99,19 @@ Task<Result<json::object>> take_snapshot(Api& api, EntryPtr entry) {
   co_return report;
 }
 
-Task<Result<json::object>> put_snapshot_back(Api& api, EntryPtr entry, std::string body) {
+Task<Result<json::object>> put_snapshot_back(Api& api, http::Reply& reply, EntryPtr entry,
+                                             std::string body) {
   Result<std::string> data = data_of(body);
   if (!data.ok()) co_return std::move(data).error();
   std::string path = passing_path(api);
   ScopeExit remove([&] { ::unlink(path.c_str()); });
   Result<void> written = write_file(path, *data);
   if (!written.ok()) co_return std::move(written).error();
-  Result<Turn> turn = co_await take_turn(entry);
+  Watch watch(reply, entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return turn.error();
   Result<CallAnswer> answer = co_await entry->session->unsave(path);
-  if (!answer.ok()) co_return std::move(answer).error();
+  if (!answer.ok()) co_return about_data(std::move(answer).error(), path);
   if (!answer->ok()) co_return unwell(*answer, "the snapshot was not restored");
   co_return report_of(*answer);
 }

@@ -9,8 +9,9 @@
 namespace caisson::web {
 
 // {saved, skipped, bytes, sha256, data}
-Task<Result<boost::json::object>> take_snapshot(Api& api, EntryPtr entry);
+Task<Result<boost::json::object>> take_snapshot(Api& api, http::Reply& reply, EntryPtr entry);
 // `body`: {"data": …}; gives {restored, failed, skipped}.
-Task<Result<boost::json::object>> put_snapshot_back(Api& api, EntryPtr entry, std::string body);
+Task<Result<boost::json::object>> put_snapshot_back(Api& api, http::Reply& reply, EntryPtr entry,
+                                                    std::string body);
 
 }  // namespace caisson::web

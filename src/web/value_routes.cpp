@@ -1,6 +1,8 @@
 // Variables in and out, and files of the workspace.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "web/calls.h"
 #include "web/files.h"
@@ -32,6 +34,8 @@ Result<Wanted> expression_of(const http::Request& request) {
                 std::min(static_cast<uint64_t>(most), kLargestValue)};
 }
 
+constexpr std::string_view kLoadedAs[] = {"auto", "text", "bytes", "dataframe"};
+
 struct LoadOrder {
   std::string path, name, as;
 };
@@ -40,8 +44,13 @@ Result<LoadOrder> load_order(const http::Request& request) {
   LoadOrder order{TRY(needed_text(body, "path")), TRY(needed_text(body, "name")),
                   TRY(text_member(body, "as"))};
   if (order.as.empty()) order.as = "auto";
+  if (std::ranges::find(kLoadedAs, order.as) == std::end(kLoadedAs))
+    return Error{fmt::format("\"as\" is \"{}\"", printable(order.as)),
+                 "auto, text, bytes or dataframe", EINVAL};
   return order;
 }
+
+http::Response no_name() { return http::refusal(400, "a variable's name is UTF-8", "%C3%A9 is é"); }
 
 session::FileOrder file_order(const Call& call, session::FileDeed deed) {
   return {deed, call.entry->session->info().workspace, path_of(call.words), {}};
@@ -63,7 +72,8 @@ http::Response file_response(session::FileAnswer answer) {
 Task<http::Response> list_vars(Api&, Call& call) {
   Result<uint64_t> limit = number_parameter(call.request, "limit", 1000, 10'000);
   if (!limit.ok()) co_return error_response(limit.error());
-  Result<Turn> turn = co_await take_turn(call.entry);
+  Watch watch(call.reply, call.entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   auto most = static_cast<uint32_t>(*limit);
   Result<CallAnswer> answer = co_await call.entry->session->vars(most);
@@ -73,9 +83,11 @@ Task<http::Response> list_vars(Api&, Call& call) {
 Task<http::Response> get_var(Api&, Call& call) {
   Result<uint64_t> most = number_parameter(call.request, "max_bytes", kUsualValue, kLargestValue);
   if (!most.ok()) co_return error_response(most.error());
-  Result<Turn> turn = co_await take_turn(call.entry);
+  Watch watch(call.reply, call.entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   const std::string& name = call.words.at(0);
+  if (!is_valid_utf8(name)) co_return no_name();
   Result<CallAnswer> answer = co_await call.entry->session->get(name, *most);
   if (answer.ok() && answer->status == "missing")
     co_return http::refusal(404, fmt::format("there is no variable {}", printable(name)),
@@ -84,7 +96,9 @@ Task<http::Response> get_var(Api&, Call& call) {
 }
 
 Task<http::Response> set_var(Api&, Call& call) {
-  Result<Turn> turn = co_await take_turn(call.entry);
+  if (!is_valid_utf8(call.words.at(0))) co_return no_name();
+  Watch watch(call.reply, call.entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   std::string kind = kind_of(call.request);
   Result<CallAnswer> answer =
@@ -95,7 +109,8 @@ Task<http::Response> set_var(Api&, Call& call) {
 Task<http::Response> evaluate(Api&, Call& call) {
   Result<Wanted> wanted = expression_of(call.request);
   if (!wanted.ok()) co_return error_response(wanted.error());
-  Result<Turn> turn = co_await take_turn(call.entry);
+  Watch watch(call.reply, call.entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   Result<CallAnswer> answer =
       co_await call.entry->session->evaluate(wanted->what, wanted->max_bytes);
@@ -105,7 +120,8 @@ Task<http::Response> evaluate(Api&, Call& call) {
 Task<http::Response> load_file(Api&, Call& call) {
   Result<LoadOrder> order = load_order(call.request);
   if (!order.ok()) co_return error_response(order.error());
-  Result<Turn> turn = co_await take_turn(call.entry);
+  Watch watch(call.reply, call.entry);
+  Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   Result<CallAnswer> answer =
       co_await call.entry->session->load(order->path, order->name, order->as);

@@ -2,6 +2,7 @@
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -108,12 +109,131 @@ class Commands(ServerTest):
         self.run_ok("checkpoint", name, "--drop", "one")
         self.assertEqual(self.run_ok("checkpoint", name, "--list").out, "")
 
+    def test_a_checkpoint_that_could_not_be_named_again_is_not_made(self):
+        name = self.fresh()
+        for label in ("x/y", ".", "..", ".x", "a b", "é", "x" * 65):
+            ended = self.server.cli("checkpoint", name, label)
+            self.assertEqual(ended.code, 125, label)
+            self.assertRegex(ended.err, r"^caisson: checkpoint \".*\": not a name\nhint: 1 to 64 of .*\n$")
+        self.assertEqual(self.run_ok("checkpoint", name, "--list").out, "")
+        self.run_ok("checkpoint", name, "x" * 64)
+        self.run_ok("checkpoint", name, "--drop", "x" * 64)
+
     def test_snapshots_in_a_file(self):
         one, two = self.fresh(), self.fresh()
         self.run_ok("exec", one, "-c", "x = [1, 2]")
         self.run_ok("snapshot", "save", one, "file.snapshot")
         self.run_ok("snapshot", "restore", two, "file.snapshot")
         self.assertEqual(self.run_ok("get", two, "x").out, "[1,2]\n")
+
+    LOSERS = ("import socket, subprocess, threading\na, b = socket.socketpair()\n"
+              "t = threading.Thread(target=threading.Event().wait, daemon=True)\nt.start()\n"
+              "p = subprocess.Popen(['sleep', '1000'])")
+    NOT_KEPT = r"not kept: 1 thread, \d pipes? (and|or) sockets?, 1 subprocess \(there, poll"
+
+    def test_what_a_checkpoint_could_not_hold_is_told(self):
+        name = self.fresh()
+        self.run_ok("exec", name, "-c", self.LOSERS)
+        self.assertRegex(self.run_ok("checkpoint", name, "c").err, "checkpoint c; " + self.NOT_KEPT)
+        made = self.run_ok("branch", name)
+        self.addCleanup(self.server.cli, "kill", made.out.strip())
+        self.assertRegex(made.err, self.NOT_KEPT)
+        self.assertRegex(self.run_ok("restore", name, "c").err, "back at c; " + self.NOT_KEPT)
+        plain = self.fresh()
+        self.assertEqual(self.run_ok("checkpoint", plain, "c").err, "caisson: checkpoint c\n")
+        other = self.run_ok("branch", plain)
+        self.addCleanup(self.server.cli, "kill", other.out.strip())
+        self.assertEqual(other.err, "")
+
+    def test_checkpoints_are_listed_as_a_tree(self):
+        name = self.fresh()
+        for label, back in (("one", None), ("two", None), ("three", "one"), ("four", None)):
+            if back:
+                self.run_ok("restore", name, back)
+            self.run_ok("exec", name, "-c", f"x = {label!r}")
+            self.run_ok("checkpoint", name, label)
+        self.assertEqual(self.run_ok("checkpoint", name, "--list").out,
+                         "one\n  two\n  three\n    four\n")
+
+    def test_a_value_that_was_cut_is_told(self):
+        name = self.fresh()
+        self.run_ok("exec", name, "-c", "x = 'x' * 2_000_000")
+        cut = self.run_ok("get", name, "x")
+        self.assertEqual(len(cut.out), (1 << 20) + 1)
+        self.assertRegex(cut.err, r"^caisson: the value is longer: 1048576 .*--max-bytes.*\n$")
+        whole = self.run_ok("get", name, "x", "--max-bytes", "3M")
+        self.assertEqual((len(whole.out), whole.err), (2_000_003, ""))
+
+    def test_a_get_that_ran_out_of_time_is_told(self):
+        name = self.fresh("--timeout", "1s")
+        self.run_ok("exec", name, "-c", "class Q:\n    def __repr__(self):\n        while 1: pass\nq = Q()")
+        late = self.server.cli("get", name, "q")
+        self.assertEqual((late.code, late.out), (124, ""), late)
+        self.assertIn("caisson: the call ran out of time", late.err)
+
+    def test_what_a_snapshot_leaves_out_is_named(self):
+        name = self.fresh()
+        self.run_ok("exec", name, "-c", "x = 1\ndef forever():\n    yield\ng = forever()")
+        saved = self.run_ok("snapshot", "save", name, "part.snapshot")
+        self.assertRegex(saved.err, r"caisson: not in the snapshot: g \(generator\): .+\n")
+        self.assertIn("left out", saved.err)
+        back = self.run_ok("snapshot", "restore", self.fresh(), "part.snapshot")
+        self.assertRegex(back.err, r"not in the snapshot: g \(generator\): .+\n")
+
+    def test_a_file_that_is_no_snapshot_is_named(self):
+        name = self.fresh()
+        for data in (b"QUJD\n", b"not base64", b"\xff\xfe", b""):
+            with open(os.path.join(self.server.project, "wrong.snapshot"), "wb") as out:
+                out.write(data)
+            ended = self.server.cli("snapshot", "restore", name, "wrong.snapshot")
+            self.assertEqual(ended.code, 125, data)
+            self.assertRegex(ended.err, r"^caisson: wrong\.snapshot: ", data)
+            self.assertNotIn("passing", ended.err)
+            self.assertNotIn("data", ended.err)
+
+    def test_the_end_of_a_session_names_its_branches(self):
+        name = self.fresh()
+        for branch, of in (("twig-1", name), ("twig-2", "twig-1")):
+            self.run_ok("branch", of, branch)
+        self.assertEqual(self.run_ok("kill", name).err, f"caisson: ended {name}, and its branches: twig-1 twig-2\n")
+        self.assertNotIn("twig", self.run_ok("list").out)
+        again = self.fresh("twig-1")  # the name is free
+        self.assertEqual(again, "twig-1")
+
+    def test_a_branch_ends_alone(self):
+        name = self.fresh()
+        self.run_ok("branch", name, "alone")
+        self.assertEqual(self.run_ok("kill", "alone").err, "caisson: ended alone\n")
+        self.run_ok("exec", name, "-c", "1")
+
+    def test_code_that_is_not_utf8_is_told_and_a_mark_is_taken_off(self):
+        name = self.fresh()
+        for data, code in ((b"print('\xe9')", 125), (b"\xef\xbb\xbfprint(1)", 0)):
+            with open(os.path.join(self.server.project, "code.py"), "wb") as out:
+                out.write(data)
+            ended = self.server.cli("exec", name, "code.py")
+            self.assertEqual(ended.code, code, ended)
+        told = self.server.cli("exec", name, stdin=b"'\xff'")
+        self.assertRegex(told.err, r"^caisson: stdin: not UTF-8\nhint: .*\n$")
+
+    def test_a_name_of_nothing_is_a_mistake(self):
+        name = self.fresh()
+        for words in (("new", ""), ("get", name, ""), ("load", name, "", "v"), ("exec", "")):
+            ended = self.server.cli(*words)
+            self.assertEqual((ended.code, ended.out), (125, ""), ended)
+            self.assertRegex(ended.err, r'^caisson: session \w+: "" names nothing\nhint: .*\n$')
+
+    def test_what_is_no_module_and_no_python_is_told_with_a_way_out(self):
+        for words, what, hint in ((("--preload", "numpy,pandas"), "not a module's name", "--preload numpy --preload"),
+                                  (("--python", "/bin/ls"), "did not start", "is /bin/ls a Python?")):
+            ended = self.server.cli("new", *words)
+            self.assertEqual(ended.code, 125, ended)
+            self.assertRegex(ended.err, rf"^caisson: .*{what}.*\nhint: .*{re.escape(hint)}.*\n$")
+
+    def test_a_session_that_had_nothing_comes_back_with_nothing(self):
+        name = self.fresh("empty")
+        self.run_ok("kill", name, "--save")
+        self.assertIn("the snapshot had no variables", self.run_ok("new", "empty", "--resume").err)
 
     def test_mistakes_are_told(self):
         for words, part in ((["nwe"], "new"), ([], "--help"), (["exec"], "exec NAME"),

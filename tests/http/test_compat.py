@@ -55,6 +55,19 @@ class FirstApi(ServerTest):
         missing = self.open("GET", "/var/nowhere").json
         self.assertEqual(list(missing), ["error"])
 
+    def test_an_integer_beyond_64_bits_is_its_digits(self):
+        self.run_code("big = 2**80\nmost = 2**64 - 1")
+        self.assertEqual(self.open("GET", "/var/big").json, {"value": str(2**80)})
+        self.assertEqual(self.open("GET", "/var/most").json, {"value": 2**64 - 1})
+
+    def test_a_name_that_is_no_text_is_not_found(self):
+        self.assertEqual(list(self.open("GET", "/var/%ff").json), ["error"])
+        self.assertIn("not found", self.open("GET", "/var/%ff").json["error"])
+
+    def test_a_timeout_below_a_millisecond_is_a_timeout(self):
+        answer = self.run_code("while 1: pass", timeout=0.0001)
+        self.assertIn("ran out of time", answer["stderr"])
+
     def test_snapshots_go_out_and_come_back(self):
         self.run_code("precious = [1, 2, 3]")
         saved = self.open("POST", "/snapshot/save", headers=JSON)

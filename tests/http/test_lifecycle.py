@@ -68,6 +68,37 @@ class Ends(unittest.TestCase):
         with open(os.path.join(server.top, "stderr")) as said:
             self.assertIn("session crashed is back\n", said.read())
 
+    def test_what_a_crash_took_is_listed_and_told_by_the_first_call(self):
+        server = self.serve()
+        server.ask("POST", "/v1/sessions", {"name": "lost"})
+        self.exec(server, "lost", "y = 'not saved'")
+        server.stop(signal.SIGKILL)
+        server.start()
+        listed = server.cli("list")
+        self.assertRegex(listed.err, "caisson: lost: state since .* was not saved: the session, or its server, ended")
+        self.assertNotIn("state since", listed.out)
+        raised = server.cli("exec", "lost", "-c", "y")
+        self.assertIn("NameError", raised.err)
+        self.assertRegex(raised.err, "came back after its server's end: state since .*, and nothing of before")
+        for words in (("exec", "lost", "-c", "1"), ("list",)):  # once is enough
+            self.assertEqual(server.cli(*words).err, "", words)
+        self.assertEqual(server.ask("GET", "/v1/sessions/lost").json["losses"], [])
+
+    def test_a_branch_that_comes_back_without_its_files_says_so(self):
+        server = self.serve()
+        server.ask("POST", "/v1/sessions", {"name": "own", "policy": ["--env", "A=b"]})
+        server.ask("POST", "/v1/sessions/own/branches", {"name": "twig"})
+        self.exec(server, "twig", "open('f', 'w').write('x') and None")
+        server.stop(signal.SIGKILL)
+        wait_for(lambda: not processes_with(server.top), "the end of all processes")
+        server.start()
+        told = "\n".join(self.exec(server, "twig", "open('f')")["notes"])
+        self.assertIn("it was a branch of own, and is a session of its own now: its files are gone", told)
+        self.assertNotIn("branch of", "\n".join(self.exec(server, "own", "1")["notes"]))
+        self.assertEqual(server.stop(), 0)  # it is no branch any more
+        server.start()
+        self.assertNotIn("branch of", "\n".join(self.exec(server, "twig", "1")["notes"]))
+
     def test_files_come_back_whatever_the_end_was_and_none_are_left_over(self):
         server = self.serve()
         for name in ("files", "gone"):

@@ -52,6 +52,87 @@ class Sessions(ServerTest):
         self.assertEqual(late["status"], "timeout", late)
         self.assertEqual(self.exec(name, "'again'")["status"], "ok")
 
+    def test_a_timeout_below_a_millisecond_is_one_and_zero_is_refused(self):
+        name = self.new()
+        self.assertEqual(self.exec(name, "while 1: pass", timeout_ms=0.2)["status"], "timeout")
+        path = f"/v1/sessions/{name}/exec"
+        for zero in (0, 0.0):
+            self.assert_refused(self.ask("POST", path, {"code": "1", "timeout_ms": zero}), 400,
+                                "timeout_ms", "at least 1")
+        self.assertEqual(self.exec(name, "1", timeout_ms=None)["status"], "ok")
+
+    def test_members_that_exec_does_not_know_are_refused(self):
+        name = self.new()
+        for more in ({"timeout": 1}, {"bogus": 3}):
+            answer = self.ask("POST", f"/v1/sessions/{name}/exec", {"code": "x = 1", **more})
+            self.assert_refused(answer, 400, next(iter(more)), "code timeout_ms")
+        self.assertEqual(self.ask("GET", f"/v1/sessions/{name}/vars/x").status, 404)
+
+    def test_a_repr_that_does_not_end_has_the_time_of_a_call(self):
+        name = self.new(timeout_ms=1000)
+        self.exec(name, "class Q:\n    def __repr__(self):\n        while 1: pass\nq = Q()")
+        answer = self.ok("GET", f"/v1/sessions/{name}/vars/q").json
+        self.assertEqual(answer["status"], "timeout", answer)
+        self.assertEqual(self.exec(name, "1")["status"], "ok")
+
+    def test_a_client_that_leaves_stops_whatever_it_waited_for(self):
+        name = self.new(timeout_ms=600_000)
+        self.exec(name, "def forever(self, *_):\n    while 1: pass\n"
+                        "class Q: __repr__ = __reduce_ex__ = forever\nq, kept = Q(), 1")
+        path = f"/v1/sessions/{name}"
+        for method, rest, body in (("GET", "/vars/q", None), ("GET", "/snapshot", None),
+                                   ("POST", "/evaluate", {"expression": "forever(0)"})):
+            with self.subTest(rest):
+                connection = self.server.connection()
+                connection.request(method, path + rest, body=body and json.dumps(body).encode(),
+                                   headers=JSON if body else {})
+                wait_for(lambda: self.ask("GET", path).json["busy"], "a busy session")
+                connection.close()
+                # It waited its turn, and none of the minutes that those calls had.
+                self.assertEqual(self.exec(name, "kept")["value"]["text/plain"], "1")
+
+    def folder(self, **files):
+        """Of the host, with these files in it; `_` for the dot."""
+        top = os.path.join(self.server.project, self.id().rsplit(".", 1)[1])
+        os.makedirs(top, exist_ok=True)
+        for name, data in files.items():
+            with open(os.path.join(top, name.replace("_", ".")), "wb") as out:
+                out.write(data)
+        return top
+
+    def test_a_folder_is_loaded_but_for_the_files_that_are_no_values(self):
+        name = self.new()
+        top = self.folder(a_txt=b"one", b_gz=b"not gzip", c_json=b"[1, 2]")
+        answer = self.ok("POST", f"/v1/sessions/{name}/load", {"path": top, "name": "d"}).json
+        self.assertEqual((answer["status"], answer["files"]), ("ok", 2), answer)
+        self.assertRegex("\n".join(answer["notes"]), "left out: b.gz: CannotLoad: not a gzip file")
+        variable = answer["variable"]
+        self.assertEqual((variable["type"], variable["length"]), ("dict", 2))
+        value = self.ok("GET", f"/v1/sessions/{name}/vars/d").json["value"]
+        self.assertEqual(value, {"a.txt": "one", "c.json": [1, 2]})
+
+    def test_a_folder_of_which_nothing_can_be_loaded_leaves_the_variable(self):
+        name = self.new()
+        self.exec(name, "d = 1")
+        top = self.folder(b_gz=b"not gzip", a_gz=b"nor this")
+        answer = self.ok("POST", f"/v1/sessions/{name}/load", {"path": top, "name": "d"}).json
+        self.assertEqual((answer["status"], answer["error"]["type"]), ("error", "CannotLoad"), answer)
+        for each in ("a.gz", "b.gz"):
+            self.assertIn(f"left out: {each}: ", "\n".join(answer["notes"]))
+        self.assertEqual(self.exec(name, "d")["value"]["text/plain"], "1")
+
+    def test_a_name_that_is_no_text_is_refused(self):
+        name = self.new()
+        self.assert_refused(self.ask("GET", f"/v1/sessions/{name}/vars/%ff"), 400, "UTF-8")
+        self.assert_refused(self.ask("PUT", f"/v1/sessions/{name}/vars/%ff", b"1"), 400, "UTF-8")
+
+    def test_load_knows_what_it_may_be_loaded_as(self):
+        name = self.new()
+        top = self.folder(a_txt=b"one")
+        answer = self.ask("POST", f"/v1/sessions/{name}/load",
+                          {"path": top, "name": "d", "as": "nonsense"})
+        self.assert_refused(answer, 400, "nonsense", "auto, text, bytes or dataframe")
+
     def test_two_sessions_at_once(self):
         """One waits, the other answers meanwhile; neither sees the other's names."""
         one, two = self.new(), self.new()

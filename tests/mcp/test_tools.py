@@ -185,6 +185,16 @@ class Tools(McpTest):
         self.assertTrue(server.fails("rlm_restore", name="nope").startswith("Error: "))
         self.assertIn("already", server.fails("rlm_branch", new_session="b"))
 
+    def test_what_a_checkpoint_could_not_hold_is_told(self):
+        server = self.server()
+        server.text("rlm_exec", code="import threading\nt = threading.Thread(target=threading.Event().wait, "
+                                     "daemon=True)\nt.start()")
+        lost = "\n[note] not kept: 1 thread"
+        self.assertEqual(server.text("rlm_checkpoint", name="c"), "Checkpoint `c` taken." + lost)
+        server.text("rlm_branch", new_session="b")
+        self.assertIn("not kept: 1 thread", server.text("rlm_exec", code="1", session="b"))
+        self.assertEqual(server.text("rlm_restore", name="c"), "Restored checkpoint `c`." + lost)
+
     def test_sub_agents_say_that_they_are_not_there(self):
         text = self.server().fails("rlm_sub_agent", signature="q -> a", inputs={"q": "?"})
         self.assertIn("no language-model engine", text)

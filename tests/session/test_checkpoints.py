@@ -60,6 +60,10 @@ class Checkpoints(SessionCase):
         self.keep("", host.REFUSED)
         self.keep("a\nb", host.REFUSED)
         self.keep("x" * 200, host.REFUSED)
+        for name in ("x/y", ".", "..", "-x", "a b", "é", "x" * 65, 1):  # no part of a path
+            self.keep(name, host.REFUSED)
+        self.keep("x" * 64)
+        self.keep("1.a_b-C")
         self.assertEqual(self.session.ask(host.RESTORE, {"name": "none"}).kind, host.REFUSED)
         self.assertEqual(self.session.ask(host.DROP, {"name": "none"}).kind, host.REFUSED)
         self.assertEqual(self.session.ask(host.CHECKPOINT, ["one"]).kind, host.REFUSED)
@@ -172,6 +176,16 @@ class Checkpoints(SessionCase):
         self.session.ask(host.RESTORE, {"name": "one"})
         self.assertEqual(self.ok("threading.active_count(), a.recv(1)").text, "(1, b'')")
         self.error("a.send(b'x')", "BrokenPipeError")
+
+    def test_subprocesses_are_no_part_of_a_checkpoint_and_that_is_said(self):
+        self.ok("import subprocess, threading\np = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\n"
+                "import concurrent.futures as f\nwith f.ThreadPoolExecutor() as pool:\n"
+                "    q = pool.submit(subprocess.Popen, ['sleep', '100']).result()")
+        for name in ("one", "two"):  # with another checkpoint before it, which is a child as well
+            self.assertEqual(self.keep(name)["checkpoint"]["processes_not_kept"], 2)
+            self.ok("x = 1")
+        self.ok("p.communicate(b'')\nq.kill()\nq.wait()")
+        self.assertEqual(self.keep("three")["checkpoint"]["processes_not_kept"], 0)
 
     def test_a_call_without_a_checkpoint_is_lost_with_the_next_one_and_that_is_said(self):
         self.ok("x = 1")

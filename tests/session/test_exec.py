@@ -167,6 +167,14 @@ class Magics(SessionCase):
                                                           "x").json["error"]["message"])
         self.assertIn("no magic %frobnicate", self.error("%frobnicate").json["error"]["message"])
 
+    def test_a_traceback_has_the_magic_as_it_was_written(self):
+        for source in ("%nope word", "x = 1\n%nope word", "x = %nope word", "%%nope word\nbody",
+                       "def f():\n    %nope word\nf()"):
+            trace = self.error(source).json["error"]["traceback"]
+            self.assertIn("nope word", trace)
+            self.assertNotIn("__caisson", trace)
+        self.assertIsNone(self.ok("%time 1;").json.get("value"))
+
     def test_a_wrong_line_is_still_a_syntax_error(self):
         self.error("!echo fine\nif True print(2)", "SyntaxError")
 

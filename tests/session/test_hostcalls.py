@@ -35,6 +35,15 @@ class HostCalls(SessionCase):
         self.error("ask(object())", "TypeError")
         self.error("ask(float('nan'))", "TypeError")
 
+    def test_arguments_that_would_arrive_as_something_else_are_a_type_error(self):
+        """The host has no integers beyond 64 bits, and UTF-8 no half pairs."""
+        self.assertEqual(self.ok("ask('x', n=2**64 - 1)['n']").text, str(2**64 - 1))
+        for name in ("ask", "FINAL"):
+            told = self.error(f"{name}(2**64)", "TypeError").json["error"]["message"]
+            self.assertIn("beyond 64 bits: pass it as text, str(n)", told)
+            told = self.error(f"{name}('\\ud800')", "TypeError").json["error"]["message"]
+            self.assertIn("lone surrogate", told)
+
     def test_large_arguments_and_answers(self):
         self.assertEqual(self.ok("len(ask('a' * 3_000_000)['answer']), len(big(2_500_000))").text,
                          "(3000000, 2500000)")

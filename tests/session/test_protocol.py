@@ -65,6 +65,17 @@ class Frames(SessionCase):
                                         "63.5'", shell=True, capture_output=True).stdout, b"")
 
 
+class OldPython(unittest.TestCase):
+    def test_it_is_told_before_anything_that_it_could_not_import(self):
+        boot = os.path.join(os.path.dirname(host.KERNEL), "boot.py")
+        code = ("import runpy, sys\nsys.version_info = (3, 8, 1)\nsys.argv = ['boot', 'keeper', '3']\n"
+                f"runpy.run_path({boot!r}, run_name='__main__')")
+        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, b"caisson: Python 3.8 is too old for a session\n"
+                                      b"hint: --python names one of 3.9 or later\n")
+
+
 class Zygotes(unittest.TestCase):
     def test_sessions_by_fork(self):
         with host.Zygote(modules=["decimal", "no_such_module"]) as zygote:

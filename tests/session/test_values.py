@@ -109,8 +109,27 @@ class Variables(SessionCase):
         self.assertIn(answer.json.get("status", "ended"), ("interrupted", "ended"))
 
     def test_get_of_what_utf8_has_no_word_for(self):
-        self.ok("x = 'a\\ud800b'")
-        self.assertEqual(self.session.get("x")["value"], "a?b")
+        self.ok("x = 'a\\ud800b'\ny = [x]\nz = {x: 1}\nlong = x * 10_000\nwhole = 'é' * 10_000")
+        found = self.session.get("x")
+        self.assertEqual((found["kind"], found["type"], found["text"]), ("text", "str", r"'a\ud800b'"))
+        self.assertEqual(self.session.get("y")["text"], r"['a\ud800b']")
+        self.assertEqual(self.session.get("z")["text"], r"{'a\ud800b': 1}")
+        found = self.session.get("long", max_bytes=100)
+        self.assertTrue(found["text"].startswith(r"'a\ud800ba\ud800b"), found)
+        self.assertTrue(found["cut"])
+        self.assertEqual(self.session.get("whole", max_bytes=100)["text"], "é" * 100)
+
+    def test_an_integer_that_the_host_would_round_comes_as_its_digits(self):
+        self.ok("least, most = -2**63, 2**64 - 1\nbelow, above = -2**63 - 1, 2**64\n"
+                "many = [2**64]\nkeys = {2**80: 1}\nhuge = {10**5000: 1}")
+        for name, value in (("least", -2**63), ("most", 2**64 - 1), ("keys", {str(2**80): 1})):
+            found = self.session.get(name)
+            self.assertEqual((found["kind"], found["value"]), ("json", value))
+        for name, text in (("below", str(-2**63 - 1)), ("above", str(2**64)), ("many", f"[{2**64}]")):
+            found = self.session.get(name)
+            self.assertEqual((found["kind"], found["text"]), ("text", text))
+        self.assertEqual(self.session.get("above")["type"], "int")
+        self.assertEqual(self.session.get("huge")["text"], "{<int of 16610 bits>: 1}")
 
     def test_get_of_nothing(self):
         self.assertEqual(self.session.get("nothing")["status"], "missing")
@@ -212,6 +231,15 @@ class SetAndLoad(SessionCase):
             self.load(name, name.encode(), key=name, first=n == 0)
         self.assertEqual(self.session.get("v")["value"],
                          {"a.txt": "a.txt", "sub/b.txt": "sub/b.txt"})
+
+    def test_parquet_without_an_engine_is_one_line(self):
+        self.ok("import sys, types\nfake = sys.modules['pandas'] = types.ModuleType('pandas')\n"
+                "def read_parquet(file):\n    raise ImportError('a long\\nstory')\n"
+                "fake.read_parquet = read_parquet")
+        error = self.load("a.parquet", b"PAR1")["error"]
+        self.assertEqual(error["message"].count("\n"), 0)
+        self.assertIn("pyarrow or fastparquet", error["traceback"])
+        self.assertEqual(error["traceback"].count("\n"), 0, error)
 
     def test_parquet_without_pandas_is_a_clear_error(self):
         if self.ok("import importlib.util\n"

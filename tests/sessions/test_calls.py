@@ -43,6 +43,20 @@ class Calls(SessionTest):
         self.assertNotIn("<caisson>", trace)
         self.assertNotIn("\x1b", trace)
 
+    def test_a_crash_in_c_is_told_without_frames_of_the_kernel(self):
+        s = self.session()
+        call = self.host.send("exec", s.name, stream=True, code=(
+            "import os, sys\nprint('before', file=sys.stderr)\n"
+            "def f():\n    os.kill(os.getpid(), 11)\nf()"))
+        answer = self.host.wait(call)
+        self.assertEqual(answer["status"], "killed", answer)
+        streamed = "".join(text for _, text in self.host.streams[call])
+        for told in (answer["errors"], streamed):
+            self.assertIn("before\nFatal Python error: Segmentation fault\n", told)
+            self.assertIn("line 4 in f", told)
+            self.assertNotIn("<caisson>", told)
+            self.assertNotIn("/proc/self/fd", told)
+
     def test_input_is_answered_at_once(self):
         answer = self.session().exec("input('?')")
         self.assertEqual(answer["status"], "error", answer)

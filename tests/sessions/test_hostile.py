@@ -166,6 +166,26 @@ class Hostile(SessionTest):
                         timeout=20000)
         self.assertIn(answer["status"], ("killed", "error"), answer)
         self.assertEqual(s.value("kept"), 3)
+        if answer["status"] == "killed":
+            told = [note for note in answer["notes"] if "memory limit" in note]
+            self.assertEqual(len(told), 1, answer)
+            self.assertIn("400 MiB", told[0])
+            self.assertIn("--memory", told[0])
+
+    def test_the_memory_limit_is_blamed_for_its_own_kills_alone(self):
+        s = self.session(memory=400 << 20)
+        fork = s.info["cell"] == "zygote"
+        eat = "b = bytearray(1 << 30)\nfor i in range(0, len(b), 4096): b[i] = 1"
+        for code, reached in (("import os; os.kill(os.getpid(), 9)", False), (eat, True),
+                              ("import os; os.kill(os.getpid(), 9)", False)):
+            answer = s.exec(code, timeout=20000)
+            told = " ".join(note for note in answer["notes"] if "memory limit" in note)
+            if fork and answer["status"] == "killed":  # else nobody here counts them
+                self.assertEqual("was reached" in told, reached, answer)
+            else:
+                self.assertNotIn("was reached", told)
+        crash = s.exec("import os; os.kill(os.getpid(), 11)")
+        self.assertNotIn("memory limit", " ".join(crash["notes"]))
 
     def test_a_keeper_that_is_stopped_loses_its_session_and_nothing_else(self):
         """The host has a clock of its own."""

@@ -62,7 +62,7 @@ def load_file(inside, request, fds):
         if type(place) is not dict or request.get("first"):
             place = inside.namespace[name] = {}
         place[str(key)] = value
-    facts["variable"] = variables.describe_plainly(name, value)
+    facts["variable"] = variables.describe_plainly(name, inside.namespace[name])
     facts["status"] = "ok"
     return facts, False
 

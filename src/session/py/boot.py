@@ -69,6 +69,10 @@ def make_loader(sources, compiled=()):
 
 def main(argv):
     """boot.py keeper FD | boot.py zygote FD [MODULE...]"""
+    if sys.version_info < (3, 9):  # before any module that an older one can't even import
+        sys.stderr.write("caisson: Python %d.%d is too old for a session\n"
+                         "hint: --python names one of 3.9 or later\n" % sys.version_info[:2])
+        sys.exit(1)
     if not SOURCES:
         read_folder()
     load = make_loader(SOURCES, unpack_compiled(*COMPILED))

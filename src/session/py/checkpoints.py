@@ -22,6 +22,15 @@ THAW_SECONDS = 5.0
 MAX_NAMED = 64
 
 
+NAMES = "1 to 64 of A-Z a-z 0-9 . _ -, starting with a letter or digit"
+
+
+def is_name(name):
+    """As the host has it for sessions: what is called so can be a folder, and a part of a path."""
+    return isinstance(name, str) and len(name) <= 64 and name.isascii() and name[:1].isalnum() and (
+        name.replace(".", "").replace("_", "").replace("-", "").isalnum())
+
+
 class Checkpoint:
     """A frozen interpreter. Everything that comes from it is doubted: user code shaped it."""
 
@@ -98,6 +107,7 @@ class Checkpoint:
             "after_call": self.after_call,
             "threads_not_kept": max(0, self.facts.get("threads", 1) - 1),
             "channels_not_kept": self.facts.get("channels", 0),
+            "processes_not_kept": self.facts.get("processes", 0),
         }
 
 
@@ -128,12 +138,12 @@ class Root:
 
 
 def checked_facts(body):
-    """The two numbers a checkpoint tells about itself."""
+    """The numbers a checkpoint tells about itself."""
     try:
         facts = loads(body) if len(body) < 4096 else {}
         return {
             key: value for key, value in facts.items()
-            if key in ("threads", "channels") and type(value) is int and 0 <= value < 1 << 20
+            if key in ("threads", "channels", "processes") and type(value) is int and 0 <= value < 1 << 20
         }
     except (ValueError, AttributeError):
         return {}

@@ -106,7 +106,7 @@ class Executor:
         if code is not None and purity.reads_only(code, self.namespace):
             self.run_expression(code, source, name, answer)
             return True
-        source, tree = self.parse(source, name)
+        tree = self.parse(source, name)
         unchanged = purity.changes_nothing(tree, self.namespace)
         self.run_parsed(tree, source, name, answer, unchanged)
         return unchanged
@@ -164,15 +164,15 @@ class Executor:
     def parse(self, source, name):
         flags = ONLY_AST | TOP_LEVEL_AWAIT | self.flags
         try:
-            return source, compile(source, name, "exec", flags, True)
+            return compile(source, name, "exec", flags, True)
         except SyntaxError:
             if "%" not in source and "!" not in source:
                 self.sources.add(name, source)
                 raise
         changed = self.magics.translate(source, lambda text: compile(
             text, name, "exec", flags, True))
-        self.sources.add(name, source)
-        return changed, compile(changed, name, "exec", flags, True)
+        # What tracebacks show is the source as it was written: a line is the same line in both.
+        return compile(changed, name, "exec", flags, True)
 
     def compile(self, tree, name, mode):
         code = compile(tree, name, mode, TOP_LEVEL_AWAIT | self.flags, True)

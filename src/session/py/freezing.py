@@ -7,7 +7,7 @@ interpreter stays the parent: its threads, its subprocesses, its locks and its p
 from _signal import SIG_SETMASK, pthread_sigmask
 from _socket import AF_UNIX, SO_PASSCRED, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
 from errno import ETOOMANYREFS
-from posix import _exit, sched_yield
+from posix import _exit, getpid, getppid, sched_yield
 from posix import close as close_fd
 from select import POLLIN, poll
 from time import monotonic
@@ -16,6 +16,7 @@ import frames as f
 from forks import fork_first, fork_silent
 from jsonio import dumps
 from rebirth import (
+    count_children,
     count_tasks,
     go_to_workspace,
     high_socket,
@@ -127,7 +128,8 @@ class Freezing:
         sock = high_socket(sock)
         own_group(0)
         dead = let_go_of_channels(sock.fileno())
-        body = dumps({"threads": threads, "channels": dead})
+        started = count_children(getppid(), (getpid(), *self.checkpoints))
+        body = dumps({"threads": threads, "channels": dead, "processes": started})
         f.send_message(sock, f.READY, 0, 0, 0, body)
         report = self.report()  # made here: each page that a child writes is copied while one waits
         while True:

@@ -1,7 +1,7 @@
 """JSON by the interpreter's own C coder, without the json package.
 
 The package costs milliseconds to import (it needs `re`), and a cell can replace its functions. What
-is written is always valid UTF-8: a lone surrogate becomes a question mark.
+is written is always valid UTF-8: a lone surrogate becomes a question mark, where no `Plain` has refused it.
 """
 
 from _json import encode_basestring, make_encoder, make_scanner
@@ -59,6 +59,17 @@ def loads(data):
 
 MAX_KEY_SQUARES = 60_000_000  # the host refuses a little more (base/json_size.h)
 SCALARS = (str, int, float, bool, type(None))
+LEAST_INT, MOST_INT = -(1 << 63), (1 << 64) - 1  # beyond them the host's reader has only doubles
+
+
+def well_formed(text):
+    """A text that arrives as it is: UTF-8 has no word for half of a pair."""
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise NotJson("a text with a lone surrogate: encode it, or ascii() it") from None
+    return text
 
 
 class Plain:
@@ -80,13 +91,13 @@ class Plain:
         kind = type(value)
         if kind is str:
             self.spend(len(value) + 2)
-            return value
+            return well_formed(value)
         if kind is bool or value is None:
             self.spend(5)
             return value
         if kind is int:
-            if value.bit_length() > 8192:
-                raise NotJson("an integer of too many digits")
+            if not LEAST_INT <= value <= MOST_INT:
+                raise NotJson("an integer beyond 64 bits: pass it as text, str(n)")
             self.spend(1 + value.bit_length() // 3)
             return value
         if kind is float:
@@ -128,7 +139,9 @@ class Plain:
     def key(self, key):
         if type(key) is str:
             self.spend(len(key) + 3)
-            return key
+            return well_formed(key)
+        if type(key) is int and key.bit_length() > 8192:
+            raise NotJson("a key of too many digits")
         if type(key) in SCALARS:
             text = {True: "true", False: "false", None: "null"}.get(key) if (
                 key is None or type(key) is bool) else repr(key)

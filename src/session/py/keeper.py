@@ -12,7 +12,7 @@ from posix import _exit, chdir, getpid
 from time import monotonic, sleep
 
 import frames as f
-from checkpoints import MAX_NAMED, Checkpoint, Root
+from checkpoints import MAX_NAMED, NAMES, Checkpoint, Root, is_name
 from forks import fork_first
 from gates import wake_at_gate
 from hardening import be_ordinary, have_few_files, keep_only, protect_keeper
@@ -268,8 +268,8 @@ class Keeper:
 
     def name_is_free(self, name):
         """None when a checkpoint may be called so, else the reason."""
-        if not isinstance(name, str) or not 0 < len(name) <= 128 or not name.isprintable():
-            return "a checkpoint's name is 1 to 128 printable characters"
+        if not is_name(name):
+            return "a checkpoint's name is " + NAMES
         if self.find(name) is not None:
             return "there is a checkpoint of that name"
         if sum(len(c.names) for c in self.named()) >= MAX_NAMED:

@@ -234,7 +234,12 @@ def as_notebook(data, request, facts):
 def as_parquet(data, request, facts):
     from io import BytesIO
 
-    frame = need_pandas("a parquet file").read_parquet(BytesIO(data))
+    pandas = need_pandas("a parquet file")
+    try:
+        frame = pandas.read_parquet(BytesIO(data))
+    except ImportError:
+        raise CannotLoad("a parquet file needs pyarrow or fastparquet beside pandas, and this environment "
+                         "has neither") from None
     facts["rows"] = len(frame)
     return frame
 

@@ -3,6 +3,7 @@
 from posix import killpg, sched_yield
 
 import frames as f
+from checkpoints import NAMES, is_name
 from jsonio import loads
 from layers import HOME, NotCopied
 from places import SHARED, start_over, take_place
@@ -204,9 +205,9 @@ def branch(lane, request, value):
         f.close_all([control])
         lane.refuse(request, "a branch's name is a string of up to 128 characters")
         return
-    if lane.keeper.layers is not None and not fits_a_folder(name):
+    if lane.keeper.layers is not None and not is_name(name):
         f.close_all([control])
-        lane.refuse(request, "a branch's name is letters, digits, . _ - and starts with one of the former")
+        lane.refuse(request, "a branch's name is " + NAMES)
         return
     if busy(lane, request):
         f.close_all([control])
@@ -236,11 +237,6 @@ def branch(lane, request, value):
                                     "workspace": workspace or HOME})
         sched_yield()  # the answer first: there may be dead ones to be collected
         gate.open()
-
-
-def fits_a_folder(name):
-    return name[:1].isalnum() and name.isascii() and name.replace(".", "").replace(
-        "_", "").replace("-", "").isalnum()
 
 
 def checkpoints(lane, request, value):

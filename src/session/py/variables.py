@@ -4,7 +4,7 @@ import sys
 from sys import getsizeof
 
 from apart import run_apart
-from jsonio import NotJson, Plain, dumps, loads
+from jsonio import NotJson, Plain, dumps, loads, well_formed
 from texts import HANDLERS, BoundedRepr, has_own_repr, library_of, own_repr, type_name
 
 SUMMARY = 100  # characters
@@ -116,8 +116,16 @@ def ask_apart(namespace, names):
     return found
 
 
+def is_well_formed(text):
+    try:
+        well_formed(text)
+        return True
+    except NotJson:
+        return False
+
+
 def value_of(value, limit):
-    """{kind: json|text, ...} of a value, within a bound."""
+    """{kind: json|text, ...} of a value, within a bound. Text is the value's repr, but for that of a long str."""
     try:
         plain = Plain(limit).copy(value)
         return {"kind": "json", "value": plain, "type": type_name(type(value)), "ran_code": False}
@@ -127,7 +135,7 @@ def value_of(value, limit):
         pass
     kind = type(value)
     result = {"kind": "text", "type": type_name(kind), "ran_code": kind not in BUILT_IN}
-    if kind is str:
+    if kind is str and is_well_formed(value[:limit]):
         result["text"], result["cut"] = value[:limit], len(value) > limit
     else:
         result["text"], result["cut"] = BoundedRepr(limit, own_repr(limit)).text(value)
