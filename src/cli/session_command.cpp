@@ -15,6 +15,7 @@
 #include "cli/session_policy.h"
 #include "cli/session_reports.h"
 #include "host/probe.h"
+#include "policy/units.h"
 #include "session/answers.h"
 #include "session/offer.h"
 #include "session/state_folders.h"
@@ -100,7 +101,10 @@ class Verbs {
   Result<int> make() {
     json::object body;
     if (!options_.words.empty()) body["name"] = options_.words[0];
-    if (!options_.python.empty()) body["python"] = options_.python;
+    // A name is looked for in the server's PATH, a path begins here, wherever the server is.
+    bool is_path = options_.python.find('/') != std::string::npos;
+    if (!options_.python.empty())
+      body["python"] = is_path ? TRY(clean_path(options_.python, caller_.cwd)) : options_.python;
     if (!options_.workspace.empty()) body["workspace"] = TRY(absolute(options_.workspace));
     if (!options_.policy.empty())
       body["policy"] =

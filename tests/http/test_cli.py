@@ -230,6 +230,10 @@ class Commands(ServerTest):
             self.assertEqual(ended.code, 125, ended)
             self.assertRegex(ended.err, rf"^caisson: .*{what}.*\nhint: .*{re.escape(hint)}.*\n$")
 
+    def test_the_path_of_a_python_begins_where_the_command_is(self):
+        name = self.fresh("--python", os.path.relpath("/usr/bin/python3", os.path.realpath(self.server.project)))
+        self.assertIn("python3", self.run_ok("exec", name, "-c", "import sys; sys.executable").out)
+
     def test_a_session_that_had_nothing_comes_back_with_nothing(self):
         name = self.fresh("empty")
         self.run_ok("kill", name, "--save")

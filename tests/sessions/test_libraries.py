@@ -3,6 +3,7 @@ matplotlib: tools/make-science) those, too."""
 import base64
 import os
 import struct
+import subprocess
 import unittest
 import zlib
 
@@ -183,6 +184,15 @@ class Science(SessionTest):
                         )["result"]["value"]
         self.assertIn("a  b", value["text/plain"])
         self.assertIn("<table", value["text/html"])
+
+    def test_a_parquet_file_is_a_data_frame(self):
+        path = self.path("table.parquet")
+        subprocess.run([SCIENCE, "-c", "import pandas as pd, sys\npd.DataFrame({'a': [1, 2], 'b': ['x', 'é']})"
+                                       ".to_parquet(sys.argv[1])", path], check=True)
+        s = self.science()
+        self.ok(s.ask("load", path=path, name="t"))
+        self.assertEqual(s.value("(type(t).__name__, t.shape, list(t['a']), list(t['b']))"),
+                         ["DataFrame", [2, 2], [1, 2], ["x", "é"]])
 
     def test_arrays_have_a_shape_and_a_type(self):
         s = self.science()
