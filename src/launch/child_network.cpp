@@ -52,17 +52,6 @@ void wait_until_set(int* word) {
     sys_call(SYS_futex, word, long{FUTEX_WAIT_PRIVATE}, 0L, 0L, 0L, 0L);
 }
 
-// Awake for a moment first: what is waited for comes from another core, and in a virtual machine
-// one that sleeps takes longer to be woken. Who else wants this core has it meanwhile.
-void wait_awake_until_set(int* word) {
-  constexpr int kLooks = 200;
-  for (int i = 0; i < kLooks; ++i) {
-    if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) return;
-    sys_call(SYS_sched_yield);
-  }
-  wait_until_set(word);
-}
-
 void set_and_wake(int* word, int value) {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
   sys_call(SYS_futex, word, long{FUTEX_WAKE_PRIVATE}, 1L, 0L, 0L, 0L);
@@ -216,7 +205,7 @@ long start_network_thread(ChildState& state) {
 
 long join_network_thread() {
   if (long result = await_masks(); result < 0) return result;
-  wait_awake_until_set(&network_state);
+  wait_until_set(&network_state);
   int state = network_state;
   if (state < 0) return state;
   long result = sys_call(SYS_setns, static_cast<long>(state - 1), long{CLONE_NEWNET});
