@@ -96,7 +96,7 @@ def reset_of(host, s, megabytes):
 def checkpoints(host, rounds, megabytes):
     """Beside bare forks of the same process, in turns."""
     s = host.session("c%d" % megabytes)
-    s.exec(BARE_FORK + "data = bytearray(b'x' * (%d << 20))" % megabytes)
+    s.exec(BARE_FORK + state_of(megabytes))
     taken, restored, branched, forks = [], [], [], []
     for i in range(rounds):
         s.exec("i = %d" % i)
@@ -112,6 +112,13 @@ def checkpoints(host, rounds, megabytes):
         report("%s with %d MB" % (case, megabytes), times)
     report_forks("bare fork with %d MB" % megabytes, forks)
     host.ask("end", s.name)
+
+
+def state_of(megabytes):
+    """Every page of it written; what is half of a session's memory and more can't be copied into place."""
+    if megabytes <= 500:
+        return "data = bytearray(b'x' * (%d << 20))" % megabytes
+    return "data = bytearray(%d << 20)\ndata[::4096] = b'x' * (%d << 8)" % (megabytes, megabytes)
 
 
 def bare_fork(s):
@@ -134,12 +141,18 @@ def forks_of_small_pages(host, rounds, megabytes):
     host.ask("end", s.name)
 
 
-def bulk(host, rounds):
+def bulk(host, rounds, top):
     s = host.session("bulk")
     size = 100_000_000
+    path = os.path.join(top, "bulk.bin")
+    with open(path, "wb") as file:
+        file.write(os.urandom(size))
     times = [wall(host, "set", s.name, name="x", kind="bytes", repeat=size)[0]
              for _ in range(rounds)]
     report("set of 100 MB", [size / 1e6 / t for t in times], unit="GB/s")
+    times = [wall(host, "load", s.name, path=path, name="y", **{"as": "bytes"})[0] for _ in range(rounds)]
+    report("load of 100 MB", [size / 1e6 / t for t in times], unit="GB/s")
+    os.remove(path)
     host.ask("end", s.name)
 
 
@@ -199,7 +212,8 @@ def main():
         for megabytes, times in ((10, rounds), (500, max(5, rounds // 2))):
             checkpoints(host, times, megabytes)
             forks_of_small_pages(host, times, megabytes)
-        bulk(host, max(3, rounds // 5))
+        checkpoints(host, 5, 1024)
+        bulk(host, max(3, rounds // 5), top)
         memory(host, rounds)
         if os.access(STACK["python"], os.X_OK):
             host.session("science", **STACK)
