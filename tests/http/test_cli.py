@@ -230,6 +230,19 @@ class Commands(ServerTest):
             self.assertEqual(ended.code, 125, ended)
             self.assertRegex(ended.err, rf"^caisson: .*{what}.*\nhint: .*{re.escape(hint)}.*\n$")
 
+    def test_a_file_of_any_size_is_set(self):
+        name = self.fresh()
+        path = os.path.join(self.server.project, "large")
+        with open(path, "wb") as file:
+            file.truncate((256 << 20) + 1)
+        self.addCleanup(os.unlink, path)
+        self.run_ok("set", name, "x", "large", "--as", "bytes")
+        self.assertEqual(self.run_ok("exec", name, "-c", "type(x).__name__, len(x)").out, "('bytes', 268435457)\n")
+        with open(path, "rb") as file:
+            told = self.server.cli("set", name, "y", "--as", "bytes", stdin=file.read())
+        self.assertEqual(told.code, 125)
+        self.assertIn("at most 268435456 bytes", told.err)
+
     def test_the_path_of_a_python_begins_where_the_command_is(self):
         name = self.fresh("--python", os.path.relpath("/usr/bin/python3", os.path.realpath(self.server.project)))
         self.assertIn("python3", self.run_ok("exec", name, "-c", "import sys; sys.executable").out)
