@@ -144,6 +144,10 @@ const std::string& Execution::policy_digest() const {
 }
 
 Result<Outcome> Execution::execute() {
+  // Before the cell begins: what covers the record's folder has to find it.
+  AuditLog log =
+      TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
+  log_ = std::make_unique<AuditLog>(std::move(log));
   for (const Degradation& one : plan_.degradations)
     if (job_.flags.verbosity || job_.policy.is_best_effort(one.field))
       say(fmt::format("weaker: {}: {} ({})", one.field, one.effect, one.reason));
@@ -161,7 +165,7 @@ Result<Outcome> Execution::execute() {
   for (int fd : job_.flags.pass_fds) options.passed.emplace_back(fd);
   options.before_go = [this]() -> Result<void> {
     if (gateway_) TRY(gateway_->await_ready());
-    return begin_record();  // beside the cell's own beginning
+    return log_->append(start_event());
   };
   Cell cell = TRY(Cell::launch(plan_, std::move(options)));
   tie_to_parent();
@@ -184,13 +188,6 @@ Result<Outcome> Execution::execute() {
   Outcome outcome = supervise(std::move(cell), how);
   TRY(std::move(recorded));
   return outcome;
-}
-
-Result<void> Execution::begin_record() {
-  AuditLog log =
-      TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
-  log_ = std::make_unique<AuditLog>(std::move(log));
-  return log_->append(start_event());
 }
 
 void Execution::tell_unsteered() {

@@ -48,7 +48,6 @@ class Execution {
   void tie_to_parent() const;
   void ask_for_delegation();
   Result<void> start_gateway();
-  Result<void> begin_record();
   void tell_unsteered();
   boost::json::object start_event() const;
   boost::json::object end_event(const Outcome& outcome) const;
