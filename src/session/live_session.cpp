@@ -236,7 +236,7 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
   if (!lane->alive()) co_return ended();
   uint64_t interrupts = interrupts_;  // there may be no call of the lane's to stop, just then
   Result<LoadedFiles> files =
-      co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes);
+      co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes / 2);
   if (!files) co_return files.error();
   LoadTally tally(*files);
   auto deadline = SteadyClock::now() + kDataTimeout;
