@@ -1,10 +1,13 @@
 #include "cases.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -71,6 +74,8 @@ Options read_options(int argc, char** argv) {
       options.label = argv[++i];
     else if (word == "--rounds")
       options.rounds = number(argv[++i]);
+    else if (word == "--busy")
+      options.busy = number(argv[++i]);
     else if (word == "--at-once")
       options.at_once = number(argv[++i]);
     else
@@ -79,6 +84,28 @@ Options read_options(int argc, char** argv) {
   for (const Case& one : options.cases)
     if (one.words.empty()) give_up(fmt::format("--case {} has no command", one.name));
   return options;
+}
+
+Others::Others(unsigned for_each_core) {
+  cpu_set_t allowed;
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) give_up("cannot count the cores");
+  pid_t parent = ::getpid();
+  unsigned count = for_each_core * static_cast<unsigned>(CPU_COUNT(&allowed));
+  for (unsigned i = 0; i < count; ++i) {
+    pid_t pid = ::fork();
+    if (pid < 0) give_up("cannot start what computes beside");
+    if (pid > 0) {
+      pids_.push_back(pid);
+      continue;
+    }
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent) ::_exit(1);
+    for (volatile unsigned turns = 0;;) turns = turns + 1;
+  }
+}
+
+Others::~Others() {
+  for (pid_t pid : pids_) ::kill(pid, SIGKILL);
+  for (pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
 }
 
 double now_ms() {

@@ -17,11 +17,24 @@ struct Options {
   std::string label = "start";  // of the JSON lines
   unsigned rounds = 300;
   unsigned at_once = 100;
+  unsigned busy = 0;  // processes that compute beside what is measured, for each core
   std::vector<Case> cases;
 };
 
-// [--label WORD] [--rounds N] [--at-once N] --case NAME command… [--case NAME command…]…
+// [--label WORD] [--rounds N] [--at-once N] [--busy N] --case NAME command… [--case NAME command…]…
 Options read_options(int argc, char** argv);
+
+// Work of others on every core, for as long as it lives. They go with this process.
+class Others {
+ public:
+  explicit Others(unsigned for_each_core);
+  ~Others();
+  Others(const Others&) = delete;
+  Others& operator=(const Others&) = delete;
+
+ private:
+  std::vector<pid_t> pids_;
+};
 
 double now_ms();
 

@@ -2,7 +2,7 @@
 // runs each once, in an order that chance gives, so that a slow moment of the machine falls on all
 // alike.
 //
-// usage: start [--label WORD] [--rounds N] --case NAME command… [--case NAME command…]…
+// usage: start [--label WORD] [--rounds N] [--busy N] --case NAME command… [--case NAME command…]…
 #include <stdio.h>
 
 #include <algorithm>
@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   for (const Case& one : options.cases)
     if (works(one)) all.push_back({one});
 
+  Others others(options.busy);
   std::vector<size_t> order(all.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::minstd_rand chance(1);

@@ -12,6 +12,7 @@
 #include "cli/output.h"
 #include "session/remover.h"
 #include "sys/monotonic.h"
+#include "sys/short_turns.h"
 
 extern char** environ;
 
@@ -77,6 +78,13 @@ ProcessStart describe_start(int argc, char** argv, char** environment) {
 // The multi-call name: a link called srt is Anthropic's sandbox-runtime to whoever calls it.
 bool called_srt(std::string_view name) { return name.substr(name.rfind('/') + 1) == "srt"; }
 
+// For the doors that end with the one cell they make: somebody waits for each of their steps.
+template <typename Command>
+int in_short_turns(Command command, std::span<const std::string> words, ProcessStart& start) {
+  start.callers_turn_ns = take_short_turns();
+  return command(words, start);
+}
+
 int unknown_command(const std::string& word) {
   constexpr std::string_view kCommands[] = {"exec",    "explain",   "doctor", "log",     "srt",
                                             "install", "uninstall", "mcp",    "session", "serve"};
@@ -92,20 +100,20 @@ int run_cli(int argc, char** argv) {
   open_missing_stdio();
   ProcessStart start = describe_start(argc, argv, environ);
   std::vector<std::string> words(argv + (argc > 0), argv + argc);
-  if (argc > 0 && called_srt(argv[0])) return srt_command(words, start);
+  if (argc > 0 && called_srt(argv[0])) return in_short_turns(srt_command, words, start);
   if (words.empty()) {
     talk(kHelp);
     return kOwnError;
   }
   std::string command = words[0];
   std::span<const std::string> rest(words.data() + 1, words.size() - 1);
-  if (command == "exec") return exec_command(rest, start);
+  if (command == "exec") return in_short_turns(exec_command, rest, start);
   if (command == "explain") return explain_command(rest, start);
   if (command == "doctor") return doctor_command(rest, start);
   if (command == "log") return log_command(rest);
   if (command == "serve") return serve_command(rest);
   if (command == "session") return session_command(rest);
-  if (command == "srt") return srt_command(rest, start);
+  if (command == "srt") return in_short_turns(srt_command, rest, start);
   if (command == "install") return install_command(rest, start);
   if (command == "uninstall") return uninstall_command(rest, start);
   if (command == "mcp") return mcp_command(rest);

@@ -13,7 +13,8 @@ struct ProcessStart {
   char** environment = nullptr;
   char* words_start = nullptr;  // the kernel's block of argv and environment strings
   size_t words_size = 0;
-  uint64_t ns = 0;  // CLOCK_MONOTONIC
+  uint64_t ns = 0;               // CLOCK_MONOTONIC
+  uint64_t callers_turn_ns = 0;  // what the program gets back, see sys/short_turns.h
 };
 
 int run_cli(int argc, char** argv);

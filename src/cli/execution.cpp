@@ -158,6 +158,7 @@ Result<Outcome> Execution::execute() {
   options.name = new_cgroup_name();
   options.wipe_start = start_.words_start;
   options.wipe_size = start_.words_size;
+  options.turn_ns = start_.callers_turn_ns;
   options.window = window_of_caller(STDIN_FILENO, STDOUT_FILENO);
   options.inside_cell = job_.caller.env("CAISSON") == "1";
   options.null_stdin = is_dev_null(STDIN_FILENO);

@@ -119,6 +119,7 @@ Result<std::unique_ptr<GatewayLink>> GatewayLink::start(Job& job, const ProcessS
   start.landlock_abi = job.facts.landlock_abi;
   start.wipe_start = process.words_start;
   start.wipe_size = process.words_size;
+  start.turn_ns = process.callers_turn_ns;
   if (!must_start_first(job.policy.network, setup.config)) {
     TRY(check_gateway_config(setup.config));
     link->standby_.emplace(TRY(GatewayStandby::make()));

@@ -185,14 +185,14 @@ Result<void> Cell::begin(const Plan& plan, uint32_t outside, bool inside_cell) {
     if (plan.throwaway_ids) borrowed.emplace(TRY(BorrowedId::take(outside)));
     pid = clone_cell(compiled_->clone_flags(), &pidfd, into);
     if (pid == 0) run_child(compiled_->program());
-    if (pid > 0) begin_on_another_core(static_cast<pid_t>(pid));  // it waits behind us here
+    if (pid > 0 && !crowded_) begin_on_another_core(static_cast<pid_t>(pid));  // else behind us
   }
   if (pid < 0) return explain_clone_failure(static_cast<int>(-pid), inside_cell);
   pid_ = static_cast<pid_t>(pid);
   pidfd_.reset(pidfd);
   // With a warden there are more of us at work than cores, and who starts a gateway later must not
   // keep it to one.
-  if (!plan.warden && !plan.gateway) core_ = std::make_unique<OwnCore>();
+  if (!plan.warden && !plan.gateway && !crowded_) core_ = std::make_unique<OwnCore>();
   stamps_.cloned = monotonic_ns();
   if (cgroup_ && into < 0) return cgroup_->attach(pid_);
   return {};
@@ -225,6 +225,8 @@ Result<Cell> Cell::launch(const Plan& plan, LaunchOptions options) {
   ChildDescriptors child{.control = -1, .stdio = {-1, -1, -1}, .window = options.window};
   Ends ends = TRY(make_ends(plan, options, child));
   if (plan.throwaway_ids) child.outside_id = TRY(throwaway_id());
+  cell.crowded_ = child.crowded = cores_are_taken();
+  child.turn_ns = options.turn_ns;
   cell.compiled_ = compile(plan, child, options.wipe_start, options.wipe_size);
   if (plan.warden) cell.warden_ = &*plan.warden;
   // v2: the cell is born in its cgroup. v1 can't do that: there the folders are made beside the

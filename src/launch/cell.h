@@ -22,6 +22,7 @@ struct LaunchOptions {
   std::string name;            // of the cgroup folders
   char* wipe_start = nullptr;  // caisson's own argv and environment strings
   uint64_t wipe_size = 0;
+  uint64_t turn_ns = 0;          // that the program has, where ours were made shorter
   winsize window{};              // of the cell's terminal, if it gets one
   bool inside_cell = false;      // of another caisson, for the hint of a refusal
   bool null_stdin = false;       // /dev/null instead of a pipe
@@ -89,6 +90,7 @@ class Cell {
   std::unique_ptr<CompiledProgram> compiled_;
   std::optional<CgroupSweeper> sweeper_;  // goes after the cgroup that it watches
   std::optional<CellCgroup> cgroup_;
+  bool crowded_ = false;
   std::unique_ptr<OwnCore> core_;
 };
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "launch/child_state.h"
+#include "sys/short_turns.h"
 
 namespace caisson {
 
@@ -186,6 +187,9 @@ static long run_enter_step(ChildState& state, const Step& step) {
       return take_passed(*state.program);
     case StepKind::kRlimit:
       return limit_resource(static_cast<long>(step.a), step.b);
+    case StepKind::kTurns:
+      take_turns_of(step.a);  // no boundary: where it can't be had back, its turns are short
+      return 0;
     case StepKind::kPinCpus:
       return pin_cpus(step.a);
     case StepKind::kLandlock:

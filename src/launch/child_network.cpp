@@ -178,6 +178,7 @@ static bool see_old_root_go() {
   for (int i = 0; i < kLooks && __atomic_load_n(&thread_state, __ATOMIC_ACQUIRE) == kDetaching;
        ++i) {
     if (old_root_is_gone()) return true;
+    if (cell->program->crowded) return false;  // what is offered is taken, for milliseconds
     sys_call(SYS_sched_yield);
   }
   return false;
@@ -199,7 +200,7 @@ long start_network_thread(ChildState& state) {
       CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
       thread_stack + sizeof thread_stack, network_thread, nullptr);
   if (tid < 0) return tid;
-  move_beside(tid);
+  if (!state.program->crowded) move_beside(tid);
   return 0;
 }
 

@@ -50,6 +50,7 @@ enum class StepKind : uint8_t {
   kStdio,
   kPassed,   // descriptors of the caller's take the numbers 3, 4, …
   kRlimit,   // resource a, value b
+  kTurns,    // at the processor, of `a` ns: as the caller had them, see sys/short_turns.h
   kPinCpus,  // the first `a` cores of those allowed
   kLandlock,
   kSeccomp,
@@ -106,6 +107,7 @@ struct ChildProgram {
   bool leave_thread;     // the program need not wait for its end, once the old root is gone
   bool keep_old_root;    // for a test alone: a cell without that control
   bool trust_thread;     // the same: nobody looks whether it is gone, and the thread takes its time
+  bool crowded;          // all cores have work: nobody is sent to another, or offers its own
   bool hurry;  // the same: nobody waits for the thread, which takes its time with the network
 
   const ChildLandlockRule* landlock_rules;

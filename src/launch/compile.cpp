@@ -59,6 +59,7 @@ class Compiler {
 
   void run(const ChildDescriptors& descriptors, char* wipe_start, uint64_t wipe_size) {
     outside_id_ = descriptors.outside_id;
+    out_.program_.crowded = descriptors.crowded;
     out_.clone_flags_ = plan_.namespaces & ~uint64_t{CLONE_NEWNET | CLONE_NEWCGROUP};
     out_.init_steps_.reserve(plan_.root.size() + kStepsAroundRoot);
     init_steps();
@@ -273,6 +274,7 @@ class Compiler {
     }
     if (plan_.pin_to_cpus && control_enabled("affinity"))
       enter(StepKind::kPinCpus).a = *plan_.pin_to_cpus;
+    if (descriptors.turn_ns) enter(StepKind::kTurns).a = descriptors.turn_ns;
     if (plan_.landlock && !plan_.warden) enter(StepKind::kLandlock);
     if (control_enabled("seccomp"))
       enter(StepKind::kSeccomp);  // last: it takes the steps' calls away
@@ -459,6 +461,8 @@ static std::string describe_failure(const Step& step) {
       return "set no_new_privs";
     case StepKind::kRlimit:
       return fmt::format("set the {} limit to {}", step.path, step.b);
+    case StepKind::kTurns:
+      return "give the program its caller's turns at the processor";
     case StepKind::kPinCpus:
       return "pin the cell to its cores";
     case StepKind::kLandlock:

@@ -17,6 +17,8 @@ struct ChildDescriptors {
   int control;
   int stdio[3];  // -1: the terminal of the cell's own
   winsize window{};
+  bool crowded = false;     // cores_are_taken()
+  uint64_t turn_ns = 0;     // see StepKind::kTurns; 0: nothing was changed
   uint32_t outside_id = 0;  // for Plan::throwaway_ids
   int gateway = -1;         // to the cell's gateway, if it has one
   int report = -1;          // the warden's, if it has one

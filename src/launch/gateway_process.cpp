@@ -26,6 +26,7 @@
 #include "seccomp/filters.h"
 #include "sys/kernel_numbers.h"
 #include "sys/raw_syscall.h"
+#include "sys/short_turns.h"
 
 namespace caisson {
 
@@ -152,6 +153,7 @@ Result<GatewayProcess> GatewayProcess::start(GatewayStart start) {
     std::vector<int> keep = start.keep;
     keep.push_back(control.theirs.get());
     keep.push_back(cell.ours.get());
+    take_turns_of(start.turn_ns);  // before the filter; where it fails they stay short
     wipe_words(start);
     if (!confine_gateway(start, std::move(keep), id, supervisor)) ::_exit(kCouldNotConfine);
     ::_exit(start.run(control.theirs.release(), cell.ours.release()));

@@ -26,6 +26,7 @@ struct GatewayStart {
   int landlock_abi = 0;
   char* wipe_start = nullptr;  // caisson's own argv and environment strings
   uint64_t wipe_size = 0;
+  uint64_t turn_ns = 0;  // that it has, where ours were made shorter: see sys/short_turns.h
 };
 
 // Move-only; dropping it ends the process.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -97,7 +98,31 @@ TEST_F(OtherCore, WhoHoldsItsCoreStaysThereAndGoesOnAsBefore) {
   EXPECT_TRUE(CPU_EQUAL(&after, &all_));
 }
 
+TEST_F(OtherCore, CoresThatAllHaveWorkAreTaken) {
+  std::vector<pid_t> busy;
+  for (int i = 0; i < CPU_COUNT(&all_); ++i) {
+    busy.push_back(::fork());
+    if (busy.back() == 0)
+      for (volatile unsigned turns = 0;;) turns = turns + 1;
+  }
+  EXPECT_TRUE(cores_are_taken());
+  for (pid_t one : busy) {
+    ::kill(one, SIGKILL);
+    ::waitpid(one, nullptr, 0);
+  }
+}
+
 TEST_F(OtherCore, NobodyIsNoTrouble) { begin_on_another_core(-1); }
+
+TEST(RunningNow, IsTheFourthWord) {
+  EXPECT_EQ(running_now("0.20 0.18 0.12 1/80 11206\n"), 1);
+  EXPECT_EQ(running_now("31.50 20.00 7.12 113/9080 4194303\n"), 113);
+}
+
+TEST(RunningNow, WhatIsNoSuchLineTellsOfNobody) {
+  for (const char* text : {"", "1", "1 2 3", "1 2 3 ", "1 2 3 x/4 5", "\n\n\n\n"})
+    EXPECT_EQ(running_now(text), 0) << text;
+}
 
 }  // namespace
 }  // namespace caisson

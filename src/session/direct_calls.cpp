@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <boost/asio/post.hpp>
 
@@ -26,6 +27,10 @@ constexpr uint8_t kNotKeptBit = 8;
 // To wake a processor that is idle takes up to 0.05 ms, more in a virtual machine. A lane whose
 // last call was short is waited for awake, for a moment.
 constexpr std::chrono::microseconds kBrisk{400}, kAwake{200};
+// Where others compute, who offers the processor has it back after their turn, some milliseconds:
+// then it is not offered again for a while, and the longer the more often that was so.
+constexpr std::chrono::microseconds kOthersTurn{500}, kAsleep{1000};
+constexpr unsigned kMostLost = 7;
 
 SteadyClock::time_point after(SteadyClock::time_point begin, std::chrono::milliseconds timeout,
                               std::chrono::milliseconds more) {
@@ -96,11 +101,19 @@ Task<> Lane::await_report() {
 // The loop goes round meanwhile: everybody else is served as ever, and whoever wants the processor
 // has it.
 Task<> Lane::stay_awake(const Waiting& waiting) {
-  auto until = SteadyClock::now() + kAwake;
-  while (!waiting.answered.happened() && SteadyClock::now() < until) {
+  auto now = SteadyClock::now(), until = now + kAwake;
+  if (now < asleep_until_) co_return;
+  while (!waiting.answered.happened() && now < until) {
     ::sched_yield();
+    auto offered = std::exchange(now, SteadyClock::now());
+    if (now - offered > kOthersTurn) {
+      lost_turns_ = std::min(lost_turns_ + 1, kMostLost);
+      asleep_until_ = now + kAsleep * (1u << lost_turns_);
+      co_return;
+    }
     co_await boost::asio::post(loop_.get_executor(), kAwait);
   }
+  if (lost_turns_) --lost_turns_;
 }
 
 Task<Result<Frame>> Lane::ask_directly(Call& call, SteadyClock::time_point begin) {

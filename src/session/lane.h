@@ -137,10 +137,12 @@ class Lane final : public ChannelListener, public std::enable_shared_from_this<L
   bool interrupted_early_ = false;
   uint32_t calls_ = 0;
   bool no_way_back_ = false;
-  bool is_brisk_ = false;         // its last call was answered soon
-  std::vector<uint64_t> nonces_;  // drawn ahead
-  uint32_t first_nonce_ = 0;      // the number of the call that the first of them is for
-  UniqueFd ring_;                 // these, and the ones before, for the keeper to compare
+  bool is_brisk_ = false;                   // its last call was answered soon
+  SteadyClock::time_point asleep_until_{};  // stay_awake() does nothing until then
+  unsigned lost_turns_ = 0;                 // more or less in a row, in stay_awake()
+  std::vector<uint64_t> nonces_;            // drawn ahead
+  uint32_t first_nonce_ = 0;                // the number of the call that the first of them is for
+  UniqueFd ring_;                           // these, and the ones before, for the keeper to compare
   CallFacts last_facts_;
   std::vector<std::string> notes_;
   std::string why_ended_;

@@ -36,4 +36,14 @@ struct [[gnu::packed]] LandlockPathBeneath {
 };
 constexpr unsigned kLandlockRulePathBeneath = 1, kLandlockQueryVersion = 1;
 
+// sched_setattr(2), as of 5.3. `runtime`: of an ordinary policy, how long one turn is (6.12).
+struct SchedulerAttributes {
+  uint32_t size = sizeof(SchedulerAttributes), policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime, deadline, period;
+  uint32_t least_use, most_use;
+};
+
 }  // namespace caisson::kernel

@@ -142,6 +142,14 @@ TEST(LimitsOfACell, T63_WholeCoresCannotBeWidened) {
   EXPECT_TRUE(worked(on_host({"processors"})));
 }
 
+// Those of caisson's own processes are short, and children inherit them.
+TEST(LimitsOfACell, TheProgramHasItsCallersTurnsAtTheProcessor) {
+  Answer outside = on_host({"turns"}), inside = in_cell({"turns"});
+  EXPECT_TRUE(worked(outside));
+  EXPECT_TRUE(worked(inside));
+  EXPECT_EQ(inside.detail, outside.detail);
+}
+
 TEST(LimitsOfACell, T63_NoRealTimeAndNoHigherPriority) {
   EXPECT_TRUE(refused(in_cell({"real-time"})));
   EXPECT_TRUE(refused(in_cell({"priority"})));

@@ -127,6 +127,23 @@ static int raise_priority(int argc, char** argv) {
   return argc == 0 ? answer(setpriority(PRIO_PROCESS, 0, -5)) : PROBE_USAGE;
 }
 
+// How long the kernel lets it have the processor at a time; 0 before 6.12.
+static int turns(int argc, char** argv) {
+  (void)argv;
+  if (argc != 0) return PROBE_USAGE;
+  struct {
+    unsigned size, policy;
+    unsigned long long flags;
+    int nice;
+    unsigned priority;
+    unsigned long long runtime, deadline, period;
+    unsigned least, most;
+  } own = {0};
+  if (syscall(SYS_sched_getattr, 0, &own, sizeof own, 0) < 0) return errno;
+  detail("%llu", own.runtime);
+  return 0;
+}
+
 // Asks for all processors and tells how many it then has.
 static int use_all_processors(int argc, char** argv) {
   (void)argv;
@@ -223,6 +240,7 @@ const struct Probe resource_probes[] = {{"forks", fork_many, "COUNT"},
                                         {"real-time", real_time, ""},
                                         {"priority", raise_priority, ""},
                                         {"processors", use_all_processors, ""},
+                                        {"turns", turns, ""},
                                         {"mlock", lock_memory, "BYTES"},
                                         {"raise-limit", raise_limit, "NUMBER"},
                                         {"zero-limit", zero_limit, "NUMBER prlimit64|setrlimit"},

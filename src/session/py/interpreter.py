@@ -27,6 +27,7 @@ from threads import forget_threads
 
 
 AWAKE_SECONDS = 0.0001
+OTHERS_TURN_SECONDS, ASLEEP_SECONDS, MOST_LOST = 0.0005, 0.001, 7  # as in direct_calls.cpp
 
 
 class Interpreter(Calls, Freezing):
@@ -37,6 +38,7 @@ class Interpreter(Calls, Freezing):
         self.forking = False
         self.to_put_right = False  # what a call leaves behind that was answered first
         self.sock = None
+        self.asleep_until, self.lost_turns = 0.0, 0  # see stay_awake()
         self.soon = poll()  # whether there is something on that socket
         self.not_kept = 0  # NOT_KEPT when the last checkpoint could not be taken
         self.gatherer = Gatherer()
@@ -169,9 +171,17 @@ class Interpreter(Calls, Freezing):
     def stay_awake(self):
         """For a moment: one that was called is often called again, and to wake a processor that is idle takes
         as long as half a short call. Whoever else wants this one has it."""
-        until = monotonic() + AWAKE_SECONDS
-        while monotonic() < until and not self.soon.poll(0):
+        now = monotonic()
+        until = now + AWAKE_SECONDS
+        while self.asleep_until < now < until and not self.soon.poll(0):
             sched_yield()
+            offered, now = now, monotonic()
+            if now - offered > OTHERS_TURN_SECONDS:
+                self.lost_turns = min(self.lost_turns + 1, MOST_LOST)
+                self.asleep_until = now + ASLEEP_SECONDS * (1 << self.lost_turns)
+                return
+        if self.lost_turns and now > self.asleep_until:
+            self.lost_turns -= 1
 
     def handle(self, kind, flags, request, nonce, body, fds):
         number = None
