@@ -37,14 +37,17 @@ def get_value(inside, request, fds):
 
 def set_value(inside, request, fds):
     name = checked_name(inside, request.get("name"))
+    facts = {}
     if fds:
         import loading
 
-        value = loading.from_descriptor(fds[0], request.get("kind", "text"), request)
+        value = loading.from_descriptor(fds[0], request.get("kind", "text"), request, facts)
     else:
         value = request.get("value")
     inside.namespace[name] = value
-    return {"status": "ok", "variable": variables.describe_plainly(name, value)}, False
+    if facts.get("encoding") == "utf-8":
+        facts = {}
+    return {"status": "ok", "variable": variables.describe_plainly(name, value), **facts}, False
 
 
 def load_file(inside, request, fds):

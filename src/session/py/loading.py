@@ -35,23 +35,18 @@ def size_of(fd):
     return status.st_size
 
 
-def read_text(fd, encoding):
-    """(text, encoding) of a file. A large one is decoded where it lies, without a copy between."""
+def with_bytes(fd, use):
+    """What `use` makes of the bytes of a file: it may keep none of them."""
     size = size_of(fd)
-    if size < MAP_FROM or encoding:
-        return decode(read_all(fd, size), encoding)
+    if size < MAP_FROM:
+        return use(read_all(fd, size))
     from mmap import ACCESS_READ, mmap
 
     with mmap(fd, size, access=ACCESS_READ) as mapped:
-        if not is_marked(mapped[:4]):
-            try:
-                return str(mapped, "utf-8"), "utf-8"
-            except UnicodeDecodeError:
-                pass
-        return decode(mapped[:], None)
+        return use(mapped)
 
 
-def from_descriptor(fd, kind, request):
+def from_descriptor(fd, kind, request, facts):
     if kind == "bytes" and type(request.get("size")) is int:
         return read_stream(fd, request["size"])
     if kind == "bytes":
@@ -59,7 +54,7 @@ def from_descriptor(fd, kind, request):
     if kind == "json":
         return loads(read_descriptor(fd))
     if kind == "text":
-        return read_text(fd, request.get("encoding"))[0]
+        return with_bytes(fd, lambda data: text_of(data, request, facts))
     raise CannotLoad("set takes bytes, text or json, not " + str(kind)[:50])
 
 
@@ -67,20 +62,23 @@ def load(fd, request):
     """(value, facts) of a file by its name's suffix, or as the request says."""
     name = str(request.get("filename", ""))
     wanted = request.get("as", "auto")
-    data = read_descriptor(fd)
-    facts = {"bytes": len(data), "filename": name.rpartition("/")[2]}
+    facts = {"bytes": size_of(fd), "filename": name.rpartition("/")[2]}
     kind = suffix_of(name)
-    if kind in ("gz", "bz2", "xz") and wanted != "bytes":
-        data = unpack(data, kind, MAX_UNPACKED)
+    if kind in PACKED and wanted != "bytes":
+        data = unpack(read_descriptor(fd), kind, MAX_UNPACKED)
         kind = suffix_of(name.rpartition(".")[0])
         facts["unpacked"] = len(data)
+        return reader_of(kind, wanted)(data, request, facts), facts
+    if wanted == "bytes" or kind in READ_AS_BYTES and wanted != "text":
+        return reader_of(kind, wanted)(read_descriptor(fd), request, facts), facts
+    reader = reader_of(kind, wanted)
+    return with_bytes(fd, lambda data: reader(data, request, facts)), facts
+
+
+def reader_of(kind, wanted):
     if wanted == "bytes":
-        value = data
-    elif wanted == "text" or kind not in READERS:
-        value = as_text(data, request, facts)
-    else:
-        value = READERS[kind](data, request, facts)
-    return value, facts
+        return as_bytes
+    return as_text if wanted == "text" else READERS.get(kind, as_text)
 
 
 def suffix_of(name):
@@ -120,61 +118,121 @@ def unpack_gzip(data, zlib, bound):
     return b"".join(parts)
 
 
-def decode(data, encoding=None):
-    """(text, name of the encoding). A byte order mark wins, then UTF-8, then UTF-16 without a mark,
-    then Windows' Latin."""
+def text_of(data, request, facts):
+    """The text, and in the facts what was taken for its encoding: the one that was asked for, that of the
+    byte order mark, UTF-8, UTF-16 or 32 without a mark, or what it looks like."""
+    encoding = request.get("encoding")
     if encoding:
-        return str(data, encoding), encoding
-    for mark, name in BOMS:
-        if data.startswith(mark):
-            return str(data[len(mark):], name, "replace"), name
+        facts["encoding"] = encoding
+        return str(data, encoding)
+    name, skip = marked(data)
+    name = name or without_mark(data)  # ASCII letters in UTF-16 would do as UTF-8
+    if not name:
+        text = as_utf8(data)
+        if text is not None:
+            facts["encoding"] = "utf-8"
+            return in_escapes(data, text, facts) if text.isascii() else text
+    if not name:
+        name = judged(data)
+        facts["encoding_guessed"] = True
+    facts["encoding"] = name
+    return told_if_lost(str(memoryview(data)[skip:], name, "replace"), facts)
+
+
+def as_utf8(data):
+    """None for what is none. The error has a copy of all bytes in it: a large one is looked at first."""
+    if len(data) >= MAP_FROM:
+        import charsets
+
+        if charsets.decoded(charsets.sample_of(data), "utf-8") is None:
+            return None
     try:
-        return str(data, "utf-8"), "utf-8"
+        return str(data, "utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def judged(data):
+    import charsets
+
+    return charsets.guess(data) or "latin-1"
+
+
+def told_if_lost(text, facts):
+    lost = text.count("\ufffd")
+    if lost:
+        facts["undecodable"] = lost
+    return text
+
+
+def in_escapes(data, text, facts):
+    """Japanese mail: seven bits, and an escape in front of what is not ASCII."""
+    if text.find("\x1b$", 0, MAP_FROM) < 0:
+        return text
+    try:
+        text = str(data, "iso2022_jp_2")
+        facts["encoding"] = "iso2022_jp_2"
     except UnicodeDecodeError:
         pass
-    name = utf16_without_mark(data)
-    if name:
-        return str(data, name, "replace"), name
+    return text
+
+
+def marked(data):
+    """(encoding, length of the mark), or (None, 0)."""
+    head = bytes(data[:4])
+    for mark, name in BOMS:
+        if head.startswith(mark):
+            return name, len(mark)
+    return None, 0
+
+
+def without_mark(data):
+    """Of UTF-16 and UTF-32, where it can be told by where the zeros are."""
+    sample = bytes(data[:4096])
+    if b"\0" not in sample:
+        return None
+    for name, width in (("utf-32-le", 4), ("utf-32-be", 4), ("utf-16-le", 2), ("utf-16-be", 2)):
+        if len(data) % width == 0 and is_text_in(sample, name):
+            return name
+    return None
+
+
+def is_text_in(sample, name):
+    """Most of it has to be of the same few scripts: half of all pairs of bytes are some character."""
     try:
-        return str(data, "cp1252"), "cp1252"
-    except UnicodeDecodeError:
-        return str(data, "latin-1"), "latin-1"
+        text = str(sample, name)
+    except UnicodeDecodeError as error:
+        if len(sample) - error.start >= 4:  # else the sample's end cuts a pair
+            return False
+        text = str(sample[: error.start], name)
+    if any(c < " " and c not in "\t\n\r\f\x1b" for c in text):
+        return False
+    plain = sum(c < "\u0250" for c in text)
+    wide = sum("\u3000" <= c < "\u9fa6" or "\uac00" <= c < "\ud7a4" or "\u0370" <= c < "\u0700" for c in text)
+    if plain + wide < 0.95 * len(text):
+        return False
+    if name.startswith("utf-32"):
+        return True  # chance makes no such numbers
+    return plain > 0 and (plain >= 0.4 * len(text) or wide >= 0.5 * len(text))
 
 
-def utf16_without_mark(data):
-    """Text of which every second byte is mostly zero."""
-    sample = data[:4096]
-    if len(data) % 2 or len(sample) < 4:
-        return None
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    half = len(sample) // 2
-    name = "utf-16-le" if odd > even else "utf-16-be"
-    if max(odd, even) < half * 0.4 or min(odd, even) > half * 0.1:
-        return None
-    text = str(sample, name, "replace")
-    return name if all(c >= " " or c in "\t\n\r\f" for c in text) else None
+def as_bytes(data, request, facts):
+    return data
 
 
 def as_text(data, request, facts):
     """Text; bytes with a note when it is clearly not text."""
-    if not request.get("encoding") and b"\0" in data[:4096] and not is_marked(data):
-        name = utf16_without_mark(data)
-        if name is None:
-            facts["note"] = "not text: loaded as bytes"
-            return data
-        facts["encoding"] = name
-        return str(data, name, "replace")
-    text, facts["encoding"] = decode(data, request.get("encoding"))
+    known = request.get("encoding") or marked(data)[0]
+    if not known and b"\0" in data[:4096] and without_mark(data) is None:
+        facts["note"] = "not text: loaded as bytes"
+        return bytes(data)
+    text = text_of(data, request, facts)
     facts["chars"] = len(text)
     return text
 
 
-def is_marked(data):
-    return any(data.startswith(mark) for mark, _ in BOMS)
-
-
 def as_json(data, request, facts):
-    text, facts["encoding"] = decode(data, request.get("encoding"))
+    text = text_of(data, request, facts)
     try:
         return loads(text)
     except ValueError as error:
@@ -182,7 +240,7 @@ def as_json(data, request, facts):
 
 
 def as_json_lines(data, request, facts):
-    text, facts["encoding"] = decode(data, request.get("encoding"))
+    text = text_of(data, request, facts)
     rows = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
@@ -197,7 +255,7 @@ def as_json_lines(data, request, facts):
 def as_table(delimiter):
     def read(data, request, facts):
         """A list of dicts by the first row's names; pandas' frame when it is asked for."""
-        text, facts["encoding"] = decode(data, request.get("encoding"))
+        text = text_of(data, request, facts)
         if request.get("as") == "dataframe":
             from io import StringIO
 
@@ -266,3 +324,5 @@ READERS = {
     "json": as_json, "jsonl": as_json_lines, "ndjson": as_json_lines, "csv": as_table(","),
     "tsv": as_table("\t"), "ipynb": as_notebook, "parquet": as_parquet, "pdf": as_pdf,
 }
+PACKED = ("gz", "bz2", "xz")
+READ_AS_BYTES = ("parquet", "pdf")  # what reads them keeps the bytes, or wants all of them
