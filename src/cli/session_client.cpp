@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -155,6 +156,19 @@ Result<json::value> SessionClient::json(const std::string& method, const std::st
 Result<json::value> SessionClient::bytes(const std::string& method, const std::string& target,
                                          const std::string& type, std::string_view body) {
   return ask({method, target, {{"Content-Type", type}}, body});
+}
+
+Result<json::value> SessionClient::file(const std::string& method, const std::string& target,
+                                        const std::string& type, int fd) {
+  struct stat found;
+  if (::fstat(fd, &found) != 0) return Error::system("look at the file");
+  http::Client::Order order{method, target, {{"Content-Type", type}}};
+  order.file = fd;
+  off_t at = ::lseek(fd, 0, SEEK_CUR);
+  // A file of the kernel's own making (/proc) says that it has no bytes.
+  if (S_ISREG(found.st_mode) && at >= 0 && found.st_size > at)
+    order.file_size = static_cast<uint64_t>(found.st_size - at);
+  return ask(order);
 }
 
 Result<void> SessionClient::events(const std::string& target, const json::value& body,

@@ -24,6 +24,9 @@ class SessionClient {
                                   const boost::json::value* body = nullptr);
   Result<boost::json::value> bytes(const std::string& method, const std::string& target,
                                    const std::string& type, std::string_view body);
+  // All that there is to read, of any size.
+  Result<boost::json::value> file(const std::string& method, const std::string& target,
+                                  const std::string& type, int fd);
   // Server-sent events, each as it comes.
   using Event = std::function<void(std::string_view name, const boost::json::object& data)>;
   Result<void> events(const std::string& target, const boost::json::value& body,

@@ -1,6 +1,5 @@
 // caisson session: a thin client of `caisson serve`.
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -190,36 +189,24 @@ class Verbs {
     return value ? json::serialize(*value) + "\n" : std::string();
   }
 
-  static bool is_larger_than_a_body(const std::string& path) {
-    struct stat found;
-    return ::stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
-           static_cast<uint64_t>(found.st_size) > kLargestValue;
-  }
-
   Result<int> set() {
-    std::string bytes, kind = options_.as.value_or("text");
-    std::string path = options_.words.size() > 2 ? options_.words[2] : "-";
+    std::string kind = options_.as.value_or("text");
     std::string type = kind == "json"    ? "application/json"
                        : kind == "bytes" ? "application/octet-stream"
                        : kind == "text"  ? "text/plain; charset=utf-8"
                                          : "";
     if (type.empty())
       return Error::plain(fmt::format("session set: --as {}", kind), "json, text or bytes");
-    if (!options_.text && is_larger_than_a_body(path))
-      return load_file(path, options_.words[1], kind);  // any size: its bytes go by descriptor
-    bytes = options_.text ? *options_.text : TRY(read_input(path, kLargestValue));
-    std::string rest = "/vars/" + http::percent_encode(options_.words[1]);
-    json::value answer = TRY(client_->bytes("PUT", target(rest), type, bytes));
-    return told(answer, {});
+    std::string to = target("/vars/" + http::percent_encode(options_.words[1]));
+    if (options_.text) return told(TRY(client_->bytes("PUT", to, type, *options_.text)), {});
+    UniqueFd input = TRY(open_input(options_.words.size() > 2 ? options_.words[2] : "-"));
+    return told(TRY(client_->file("PUT", to, type, input.get())), {});
   }
 
   Result<int> load() {
-    return load_file(options_.words[1], options_.words[2], options_.as.value_or("auto"));
-  }
-
-  Result<int> load_file(const std::string& path, const std::string& variable,
-                        const std::string& as) {
-    json::value body = json::object{{"path", TRY(absolute(path))}, {"name", variable}, {"as", as}};
+    json::value body = json::object{{"path", TRY(absolute(options_.words[1]))},
+                                    {"name", options_.words[2]},
+                                    {"as", options_.as.value_or("auto")}};
     json::value answer = TRY(client_->json("POST", target("/load"), &body));
     return told(answer, {});
   }

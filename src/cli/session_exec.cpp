@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -184,18 +185,23 @@ std::optional<std::string> read_block() {
 
 }  // namespace
 
+Result<UniqueFd> open_input(const std::string& path) {
+  bool is_stdin = path == "-";
+  UniqueFd fd{is_stdin ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                       : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!fd) return Error::system("open " + (is_stdin ? "stdin" : path));
+  struct stat found;
+  if (::fstat(fd.get(), &found) == 0 && S_ISDIR(found.st_mode))
+    return Error::plain(path + " is a folder", "`caisson session load` takes folders");
+  return fd;
+}
+
 Result<std::string> read_input(const std::string& path, size_t limit) {
-  UniqueFd opened;
-  int fd = STDIN_FILENO;
-  if (path != "-") {
-    opened = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!opened) return Error::system("open " + path);
-    fd = opened.get();
-  }
+  UniqueFd input = TRY(open_input(path));
   std::string text;
   char bytes[65536];
   for (;;) {
-    ssize_t got = ::read(fd, bytes, sizeof bytes);
+    ssize_t got = ::read(input.get(), bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Error::system("read " + path);
     if (got == 0) return text;

@@ -16,7 +16,9 @@ int exit_code_of(const boost::json::object& answer);
 // Each a line on stderr.
 void tell_notes(const boost::json::object& answer);
 
-// All of a file ("-" is stdin), up to a bound.
+// A file, or stdin for "-".
+Result<UniqueFd> open_input(const std::string& path);
+// All of it, up to a bound.
 Result<std::string> read_input(const std::string& path, size_t limit);
 
 }  // namespace caisson

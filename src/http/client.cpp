@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -17,7 +18,7 @@
 namespace caisson::http {
 namespace {
 
-constexpr size_t kAnswerAtOnce = 64 * 1024;
+constexpr size_t kAnswerAtOnce = 64 * 1024, kFileAtOnce = 1 << 20;
 constexpr uint64_t kLargestAnswer = uint64_t{1} << 30;
 
 Error odd_answer() {
@@ -78,17 +79,38 @@ Result<void> Client::put(std::string_view bytes) {
   return {};
 }
 
+Result<void> Client::put_file(int file, std::optional<uint64_t> size) {
+  std::string piece(kFileAtOnce, '\0');
+  for (uint64_t left = size.value_or(UINT64_MAX); left > 0;) {
+    ssize_t got = ::read(file, piece.data(), std::min<uint64_t>(left, piece.size()));
+    if (got < 0 && errno == EINTR && (!on_signal || on_signal())) continue;
+    if (got < 0) return Error::system("read the file");
+    std::string_view bytes(piece.data(), static_cast<size_t>(got));
+    if (got == 0 && size) return Error::plain("the file became shorter while it was read");
+    if (got == 0) return put("0\r\n\r\n");
+    if (!size) TRY(put(fmt::format("{:x}\r\n", bytes.size())));
+    TRY(put(bytes));
+    if (!size) TRY(put("\r\n"));
+    left -= bytes.size();
+  }
+  return {};
+}
+
 Result<void> Client::send(const Order& order) {
   std::string head =
       fmt::format("{} {} HTTP/1.1\r\nHost: localhost\r\n", order.method, order.target);
   for (const Field& each : order.fields)
     fmt::format_to(std::back_inserter(head), "{}: {}\r\n", each.name, each.value);
-  fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n", order.body.size());
-  if (order.body.size() < kAnswerAtOnce) return put(head += order.body);
+  if (order.file >= 0 && !order.file_size)
+    head += "Transfer-Encoding: chunked\r\n\r\n";
+  else
+    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n\r\n",
+                   order.file_size.value_or(order.body.size()));
+  if (order.file < 0 && order.body.size() < kAnswerAtOnce) return put(head += order.body);
   TRY(put(head));
   // A server that refuses answers before it has read everything: its answer is worth more than
   // the failed send.
-  Result<void> sent = put(order.body);
+  Result<void> sent = order.file < 0 ? put(order.body) : put_file(order.file, order.file_size);
   if (!sent.ok() && sent.error().errnum != EPIPE && sent.error().errnum != ECONNRESET) return sent;
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ class Client {
     std::string method, target;
     std::vector<Field> fields = {};
     std::string_view body = {};
+    int file = -1;                           // the body instead, from where it stands to its end
+    std::optional<uint64_t> file_size = {};  // of what is no pipe
   };
   // The body piece by piece as it comes, instead of in the Response; false ends it.
   using Piece = std::function<bool(std::string_view)>;
@@ -34,6 +37,7 @@ class Client {
   explicit Client(UniqueFd fd) : fd_(std::move(fd)) {}
   Result<void> send(const Order& order);
   Result<void> put(std::string_view bytes);
+  Result<void> put_file(int file, std::optional<uint64_t> size);
   Result<size_t> more();  // into buffer_; 0 at the end
   Result<Response> read_head();
   Result<void> read_body(Response& response, const Piece& piece);

@@ -1,6 +1,9 @@
 #include "http/connection.h"
 
+#include <errno.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -19,6 +22,29 @@ constexpr int kWentAway = 0;
 
 Error with_status(int status, std::string what, std::string hint = {}) {
   return {std::move(what), std::move(hint), status};
+}
+
+Error too_large(uint64_t limit) {
+  return with_status(413, "the body is too large",
+                     "at most " + std::to_string(limit) + " bytes here");
+}
+
+Error no_room() {
+  return with_status(503, "bodies of other requests take all the memory that there is for them",
+                     "try again in a while");
+}
+
+// What has come so far goes into the request's memory, if it has one.
+bool spill(Request& request) {
+  if (!request.memory) return true;
+  for (std::string_view rest = request.body; !rest.empty();) {
+    ssize_t done = ::write(request.memory.get(), rest.data(), rest.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return false;
+    rest.remove_prefix(static_cast<size_t>(done));
+  }
+  request.body.clear();
+  return true;
 }
 
 }  // namespace
@@ -109,38 +135,54 @@ Task<Result<Request>> Connection::read_head() {
   co_return request;
 }
 
-Task<Result<void>> Connection::read_body(Request& request, uint64_t limit) {
+Task<Result<void>> Connection::read_body(Request& request, const Admission& admission,
+                                         BodyRoom& room) {
   BodyFrame frame = body_frame(request);
-  if (frame.length > limit)
-    co_return with_status(413, "the body is too large",
-                          "at most " + std::to_string(limit) + " bytes here");
+  if (frame.length > admission.body_limit) co_return too_large(admission.body_limit);
+  if (!room.hold(frame.length)) co_return no_room();
   bool has_body = frame.chunked || frame.length;
   if (has_body && request.minor == 1 && request.find("Expect")) {
     Result<void> told = co_await stream_.write("HTTP/1.1 100 Continue\r\n\r\n");
     if (!told.ok()) co_return with_status(kWentAway, "the client went away");
   }
-  if (frame.chunked) co_return co_await read_chunks(request, limit);
-  size_t here = std::min<uint64_t>(frame.length, buffer_.size());
+  if (admission.into_memory && (frame.chunked || frame.length > BodyRoom::kFree)) {
+    request.memory.reset(::memfd_create("caisson-body", MFD_CLOEXEC));
+    if (!request.memory) co_return with_status(500, "no memory for the body");
+  }
+  if (frame.chunked) co_return co_await read_chunks(request, admission.body_limit, room);
+  co_return co_await read_length(request, frame.length);
+}
+
+Task<Result<void>> Connection::read_length(Request& request, uint64_t length) {
+  size_t here = std::min<uint64_t>(length, buffer_.size());
   request.body.assign(buffer_, 0, here);
   buffer_.erase(0, here);
-  while (request.body.size() < frame.length) {
+  for (uint64_t have = here; have < length;) {
+    if (!spill(request)) co_return with_status(500, "no memory for the body");
+    size_t before = request.body.size();
     Result<void> came = co_await more(request.body, shared_->options.body_time);
     if (!came.ok()) co_return came;
+    have += request.body.size() - before;
+    if (have <= length) continue;
+    // What was read beyond the body is the next request.
+    size_t own = request.body.size() - (have - length);
+    buffer_.append(request.body, own, std::string::npos);
+    request.body.resize(own);
   }
-  // What was read beyond the body is the next request.
-  buffer_.append(request.body, frame.length, std::string::npos);
-  request.body.resize(frame.length);
+  if (!spill(request)) co_return with_status(500, "no memory for the body");
   co_return Result<void>();
 }
 
-Task<Result<void>> Connection::read_chunks(Request& request, uint64_t limit) {
+Task<Result<void>> Connection::read_chunks(Request& request, uint64_t limit, BodyRoom& room) {
   ChunkReader reader(limit);
-  for (;;) {
+  for (uint64_t have = 0;;) {
+    size_t before = request.body.size();
     buffer_.erase(0, reader.feed(buffer_, request.body));
+    have += request.body.size() - before;
+    if (!room.hold(have)) co_return no_room();
+    if (!spill(request)) co_return with_status(500, "no memory for the body");
     if (reader.state() == ChunkReader::State::kDone) co_return Result<void>();
-    if (reader.state() == ChunkReader::State::kTooLarge)
-      co_return with_status(413, "the body is too large",
-                            "at most " + std::to_string(limit) + " bytes here");
+    if (reader.state() == ChunkReader::State::kTooLarge) co_return too_large(limit);
     if (reader.ended()) co_return with_status(400, "a chunk that isn't one");
     Result<void> came = co_await more(buffer_, shared_->options.body_time);
     if (!came.ok()) co_return came;
@@ -191,7 +233,8 @@ Task<Connection::Next> Connection::one_request() {
   if (admission.refusal)
     co_return co_await refuse(reply, std::move(*admission.refusal), frame.chunked || frame.length);
   known_ = true;
-  Result<void> body = co_await read_body(request, admission.body_limit);
+  BodyRoom room(shared_->bodies, shared_->options.most_bodies);  // until it is answered
+  Result<void> body = co_await read_body(request, admission, room);
   if (!body.ok() && body.error().errnum == kWentAway) co_return Next::kGone;
   if (!body.ok()) {
     Response why = refusal(body.error().errnum, body.error().what, body.error().hint);

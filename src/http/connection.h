@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "http/body_room.h"
 #include "http/head.h"
 #include "http/server.h"
 
@@ -19,6 +20,7 @@ struct Server::Shared {
   Loop& loop;
   ServerOptions options;
   ServerCounts counts;
+  uint64_t bodies = 0;            // see BodyRoom
   std::vector<Connection*> open;  // each takes itself off
   std::vector<Stream*> listeners;
   Bell clock;  // ticks while connections are open, to find those overdue
@@ -53,8 +55,9 @@ class Connection {
   Task<Next> one_request();
   // An Error's errnum is the status to answer with; 0: the client went away between requests.
   Task<Result<Request>> read_head();
-  Task<Result<void>> read_body(Request& request, uint64_t limit);
-  Task<Result<void>> read_chunks(Request& request, uint64_t limit);
+  Task<Result<void>> read_body(Request& request, const Admission& admission, BodyRoom& room);
+  Task<Result<void>> read_length(Request& request, uint64_t length);
+  Task<Result<void>> read_chunks(Request& request, uint64_t limit, BodyRoom& room);
   Task<Result<void>> more(std::string& into, std::chrono::seconds patience);
   Admission judge(const Request& request) const;
   Task<Next> answer(Request& request, Reply& reply);

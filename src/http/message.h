@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/unique_fd.h"
+
 namespace caisson::http {
 
 struct Field {
@@ -29,6 +31,7 @@ struct Request {
   int minor = 1;                      // HTTP/1.minor
   std::vector<Field> fields;
   std::string body;
+  UniqueFd memory;  // the body instead, where that was asked for and it is large: a memfd
   Peer peer;
 
   const std::string* find(std::string_view name) const;  // the first of that name

@@ -24,6 +24,7 @@ inline constexpr uint64_t kDefaultBodyLimit = 1 << 20;
 struct Admission {
   std::optional<Response> refusal;
   uint64_t body_limit = kDefaultBodyLimit;
+  bool into_memory = false;  // a large one: see Request::memory
 };
 
 // The way back to the client: exactly one of send(), or begin() … finish().
@@ -68,6 +69,8 @@ struct ServerOptions {
   std::chrono::seconds body_time{60};   // without a byte of the body
   std::chrono::seconds write_time{60};  // without the client taking a byte
   size_t max_connections = 256;
+  // Of all bodies at a time, beyond what each has free (body_room.h). A larger one goes alone.
+  uint64_t most_bodies = uint64_t{1} << 30;
   bool check_host = true;  // Host and Origin name this machine's loopback (DNS rebinding)
 };
 

@@ -5,15 +5,24 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <thread>
 
+#include "http/body_room.h"
 #include "http/listen.h"
 
 namespace caisson::http {
 namespace {
 
 using namespace std::chrono_literals;
+
+size_t in_memory(const Request& request) {
+  struct stat found {};
+  return request.memory && ::fstat(request.memory.get(), &found) == 0
+             ? static_cast<size_t>(found.st_size)
+             : 0;
+}
 
 // A server that echoes bodies, streams "/stream" and refuses "/no" before its body is read.
 class HttpServer : public testing::Test {
@@ -22,8 +31,10 @@ class HttpServer : public testing::Test {
     ServerOptions options;
     options.head_time = 1s;
     options.max_connections = 4;
+    options.most_bodies = 4 << 20;
     options.admit = [](const Request& request) -> Admission {
       if (request.path == "/no") return {refusal(401, "no token")};
+      if (request.path == "/large") return {{}, 64 << 20, true};
       return {.refusal = {}, .body_limit = 10};
     };
     options.handle = [this](Request& request, Reply& reply) { return handle(request, reply); };
@@ -56,6 +67,13 @@ class HttpServer : public testing::Test {
       co_return;
     }
     if (request.path == "/silent") co_return;
+    if (request.path == "/large") {
+      Response sizes;
+      sizes.body =
+          std::to_string(request.body.size()) + " and " + std::to_string(in_memory(request));
+      co_await reply.send(std::move(sizes));
+      co_return;
+    }
     Response echo;
     echo.body = request.method + " " + request.path + " " + request.body;
     co_await reply.send(std::move(echo));
@@ -201,6 +219,71 @@ TEST_F(HttpServer, ContinuesOnlyWhenTheHeadMayComeIn) {
   EXPECT_EQ(text.find("100 Continue"), text.npos);
   EXPECT_TRUE(exchange(request("POST /a", "Expect: magic\r\nConnection: close\r\n"))
                   .starts_with("HTTP/1.1 417 "));
+}
+
+std::string chunk(size_t size) {
+  char head[20];
+  ::snprintf(head, sizeof head, "%zx\r\n", size);
+  return head + std::string(size, 'x') + "\r\n";
+}
+
+TEST_F(HttpServer, ALargeBodyIsMemoryWhereThatWasAskedFor) {
+  constexpr size_t kLarge = (3 << 20) + 7;
+  auto send = [&](const std::string& field, const std::string& body) {
+    return exchange(request("PUT /large", field + "\r\nConnection: close\r\n", body));
+  };
+  auto length = [](size_t size) { return "Content-Length: " + std::to_string(size); };
+  EXPECT_TRUE(send(length(5), "small").ends_with("5 and 0"));
+  EXPECT_TRUE(
+      send(length(kLarge), std::string(kLarge, 'x')).ends_with("0 and " + std::to_string(kLarge)));
+  std::string chunks = chunk(1 << 20) + chunk(3) + chunk(1 << 20) + "0\r\n\r\n";
+  EXPECT_TRUE(send("Transfer-Encoding: chunked", chunks).ends_with("0 and 2097155"));
+}
+
+TEST_F(HttpServer, WhatComesBehindALargeBodyIsTheNextRequest) {
+  constexpr size_t kLarge = 2 << 20;
+  std::string text =
+      exchange(request("PUT /large", "Content-Length: 2097152\r\n", std::string(kLarge, 'x')) +
+               request("GET /next", "Connection: close\r\n"));
+  EXPECT_NE(text.find("0 and 2097152"), text.npos) << text;
+  EXPECT_TRUE(text.ends_with("GET /next ")) << text;
+}
+
+TEST_F(HttpServer, BodiesThatAreUnderWayShareTheirMemory) {
+  UniqueFd first = connect();
+  put(first.get(), request("PUT /large", "Content-Length: 4194304\r\nExpect: 100-continue\r\n"));
+  char byte;
+  ASSERT_EQ(::recv(first.get(), &byte, 1, 0), 1);  // it has its room
+  auto large = request("PUT /large", "Content-Length: 3145728\r\nConnection: close\r\n");
+  EXPECT_TRUE(exchange(large).starts_with("HTTP/1.1 503 "));
+  EXPECT_TRUE(exchange(request("PUT /large", "Content-Length: 2\r\nConnection: close\r\n", "ok"))
+                  .ends_with("2 and 0"));
+  ::shutdown(first.get(), SHUT_WR);
+  all(first.get());  // until the server has let it go
+  EXPECT_TRUE(exchange(large + std::string(3 << 20, 'x')).ends_with("0 and 3145728"));
+}
+
+TEST(BodyRoom, OneThatIsAloneMayBeOfAnySize) {
+  uint64_t taken = 0;
+  {
+    BodyRoom large(taken, 100);
+    EXPECT_TRUE(large.hold(uint64_t{1} << 40));
+    BodyRoom other(taken, 100);
+    EXPECT_TRUE(other.hold(BodyRoom::kFree));
+    EXPECT_FALSE(other.hold(BodyRoom::kFree + 1));
+    EXPECT_TRUE(large.hold(uint64_t{1} << 41));
+  }
+  EXPECT_EQ(taken, 0u);
+}
+
+TEST(BodyRoom, SeveralHaveTheirBoundTogether) {
+  uint64_t taken = 0;
+  BodyRoom one(taken, 100), two(taken, 100);
+  EXPECT_TRUE(one.hold(BodyRoom::kFree + 60));
+  EXPECT_TRUE(two.hold(BodyRoom::kFree + 40));
+  EXPECT_FALSE(two.hold(BodyRoom::kFree + 41));
+  EXPECT_FALSE(two.hold(UINT64_MAX));
+  EXPECT_EQ(taken, 100u);
 }
 
 TEST_F(HttpServer, HasACapOnConnections) {

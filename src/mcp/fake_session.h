@@ -45,6 +45,9 @@ class FakeSession : public session::Session {
   Task<Result<session::CallAnswer>> set(std::string, std::string, std::string) override {
     return plain();
   }
+  Task<Result<session::CallAnswer>> set_lent(std::string, std::string, UniqueFd) override {
+    return plain();
+  }
   Task<Result<session::CallAnswer>> load(std::string path, std::string, std::string) override {
     loaded.push_back(path);
     return plain();

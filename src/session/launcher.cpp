@@ -380,7 +380,7 @@ Result<uint64_t> Launching::judge_load(const LaunchPacket& order) const {
   if (loading_ + loans_.size() >= kMostLoads || loans_.contains(order.id))
     return Error::plain("too many loads at a time", "try again later");
   bool is_bound = options_.offer.choice == Choice::kNothing;
-  uint64_t most = is_bound ? options_.offer.base.memory_bytes / 2 : kMostLoaded;
+  uint64_t most = is_bound ? options_.offer.base.memory_bytes : kMostLoaded;
   return order.number ? std::min(most, order.number) : most;
 }
 

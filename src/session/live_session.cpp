@@ -220,6 +220,11 @@ Task<Result<CallAnswer>> LiveSession::set(std::string name, std::string kind, st
   co_return co_await lend(FrameType::kSet, std::move(body), std::move(*lent), kDataTimeout);
 }
 
+Task<Result<CallAnswer>> LiveSession::set_lent(std::string name, std::string kind, UniqueFd bytes) {
+  json::object body{{"name", name}, {"kind", kind}};
+  co_return co_await lend(FrameType::kSet, std::move(body), std::move(bytes), kDataTimeout);
+}
+
 // What of the host's files is the cell's to change. For a branch the folder of all of them: its own
 // can be put elsewhere, and a link left in its place.
 std::string LiveSession::files_folder() const {
@@ -236,7 +241,7 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
   if (!lane->alive()) co_return ended();
   uint64_t interrupts = interrupts_;  // there may be no call of the lane's to stop, just then
   Result<LoadedFiles> files =
-      co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes / 2);
+      co_await facts_.maker->load(path, files_folder(), facts_.memory_bytes);
   if (!files) co_return files.error();
   LoadTally tally(*files);
   auto deadline = SteadyClock::now() + kDataTimeout;

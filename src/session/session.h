@@ -13,6 +13,7 @@
 #include <boost/json.hpp>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "loop/task.h"
 
 namespace caisson::session {
@@ -93,6 +94,8 @@ class Session {
   virtual Task<Result<CallAnswer>> evaluate(std::string expression, uint64_t max_bytes) = 0;
   // The bytes go by descriptor. kind: "text", "bytes" or "json".
   virtual Task<Result<CallAnswer>> set(std::string name, std::string kind, std::string bytes) = 0;
+  // The same of a memfd, which is empty when the call is over.
+  virtual Task<Result<CallAnswer>> set_lent(std::string name, std::string kind, UniqueFd bytes) = 0;
   // A file, a folder or a glob of the host, resolved and judged by LoadRules first.
   virtual Task<Result<CallAnswer>> load(std::string path, std::string name, std::string as) = 0;
   virtual Task<Result<boost::json::object>> reset() = 0;

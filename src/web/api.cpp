@@ -66,7 +66,15 @@ http::Admission Api::admit(const http::Request& request, Door door) {
   bool wants_json = !route.takes.empty() && route.takes != "bytes";
   if (wants_json && !is_json(request))
     return {http::refusal(415, "the body must be JSON", "Content-Type: application/json")};
+  if (route.body_limit == kMemoryOfSession)
+    return {.refusal = {}, .body_limit = memory_of(found.words.at(0)), .into_memory = true};
   return {.refusal = {}, .body_limit = route.takes.empty() ? 64 << 10 : route.body_limit};
+}
+
+// One that is still coming back, or isn't there, is told so when the body has come.
+uint64_t Api::memory_of(const std::string& session) const {
+  EntryPtr entry = sessions_.find(session);
+  return entry ? entry->spec.memory_bytes : http::kDefaultBodyLimit;
 }
 
 Task<> Api::handle(http::Request& request, http::Reply& reply) {

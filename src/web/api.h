@@ -45,6 +45,9 @@ struct Call {
 // The answer to send; a status of 0 says that the handler has answered itself (a stream).
 using Handler = Task<http::Response> (*)(Api&, Call&);
 
+// As a Route's limit: what the session may have, and the body comes as memory to be lent.
+inline constexpr uint64_t kMemoryOfSession = UINT64_MAX;
+
 // One row per method and path. The OpenAPI document is made of the same rows.
 struct Route {
   std::string_view method, path;  // "/v1/sessions/{session}/files/**"
@@ -53,8 +56,8 @@ struct Route {
   std::string_view takes = {};  // the schema of its body; "bytes" for any, "" for none
   std::string_view gives = {};  // the schema of its answer; "bytes", "text" or "events" too
   int status = 200;             // of success
-  uint64_t body_limit = http::kDefaultBodyLimit;
-  bool may_be_open = false;  // served at the open door
+  uint64_t body_limit = http::kDefaultBodyLimit;  // or kMemoryOfSession
+  bool may_be_open = false;                       // served at the open door
 };
 std::span<const Route> routes();
 
@@ -79,6 +82,8 @@ class Api {
  private:
   Loop& loop_;
   ApiOptions options_;
+  uint64_t memory_of(const std::string& session) const;
+
   Sessions sessions_;
   Counters counters_;
   http::Clock::time_point started_ = http::Clock::now(), last_use_ = started_;

@@ -45,7 +45,7 @@ constexpr Route kRoutes[] = {
      "Value"},
     {"PUT", "/v1/sessions/{session}/vars/{name}", set_var,
      "Set a variable: application/json, text/* as str, anything else as bytes", "bytes", "Answer",
-     200, kValue},
+     200, kMemoryOfSession},
     {"POST", "/v1/sessions/{session}/evaluate", evaluate, "The value of an expression",
      "Expression", "Value"},
     {"POST", "/v1/sessions/{session}/load", load_file,

@@ -100,9 +100,13 @@ Task<http::Response> set_var(Api&, Call& call) {
   Watch watch(call.reply, call.entry);
   Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
-  std::string kind = kind_of(call.request);
-  Result<CallAnswer> answer =
-      co_await call.entry->session->set(call.words.at(0), kind, std::move(call.request.body));
+  std::string name = call.words.at(0), kind = kind_of(call.request);
+  session::Session& session = *call.entry->session;
+  if (call.request.memory) {
+    Result<CallAnswer> lent = co_await session.set_lent(name, kind, std::move(call.request.memory));
+    co_return answer_response(lent);
+  }
+  Result<CallAnswer> answer = co_await session.set(name, kind, std::move(call.request.body));
   co_return answer_response(answer);
 }
 

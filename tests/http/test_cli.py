@@ -230,18 +230,38 @@ class Commands(ServerTest):
             self.assertEqual(ended.code, 125, ended)
             self.assertRegex(ended.err, rf"^caisson: .*{what}.*\nhint: .*{re.escape(hint)}.*\n$")
 
-    def test_a_file_of_any_size_is_set(self):
-        name = self.fresh()
+    def test_any_size_that_the_session_has_memory_for_is_set_and_loaded(self):
         path = os.path.join(self.server.project, "large")
         with open(path, "wb") as file:
-            file.truncate((256 << 20) + 1)
+            file.truncate(450 << 20)
         self.addCleanup(os.unlink, path)
-        self.run_ok("set", name, "x", "large", "--as", "bytes")
-        self.assertEqual(self.run_ok("exec", name, "-c", "type(x).__name__, len(x)").out, "('bytes', 268435457)\n")
+        # Each in a session of its own: the value before it, and the checkpoint that has it, are memory too.
+        for words in ("set {} x large --as bytes", "load {} large x --as bytes", "set {} x large",
+                      "load {} large x --as text", "set {} x - --as bytes"):
+            name = self.fresh("--memory", "500M")
+            piped = ["sh", "-c", f'cat large | "$0" session {words.format(name)}', harness.BINARY]
+            ran = subprocess.run(piped, cwd=self.server.project, env=self.server.env, capture_output=True, check=False)
+            self.assertEqual(ran.returncode, 0, (words, ran))
+            self.assertEqual(self.run_ok("exec", name, "-c", "len(x)").out, f"{450 << 20}\n", words)
+            self.run_ok("kill", name)
+
+    def test_a_value_that_is_larger_than_the_memory_is_refused_before_it_is_read(self):
+        name = self.fresh("--memory", "100M")
+        path = os.path.join(self.server.project, "larger")
+        with open(path, "wb") as file:
+            file.truncate(101 << 20)
+        self.addCleanup(os.unlink, path)
         with open(path, "rb") as file:
-            told = self.server.cli("set", name, "y", "--as", "bytes", stdin=file.read())
-        self.assertEqual(told.code, 125)
-        self.assertIn("at most 268435456 bytes", told.err)
+            piped = file.read()
+        for told in (self.server.cli("set", name, "x", "larger"), self.server.cli("set", name, "x", stdin=piped)):
+            self.assertEqual(told.code, 125, told)
+            self.assertIn(f"at most {100 << 20} bytes", told.err)
+        self.assertEqual(self.server.cli("get", name, "x").code, 125)
+
+    def test_a_folder_is_not_set(self):
+        name = self.fresh()
+        told = self.server.cli("set", name, "x", ".")
+        self.assertEqual((told.code, told.err.splitlines()[0]), (125, "caisson: . is a folder"))
 
     def test_the_path_of_a_python_begins_where_the_command_is(self):
         name = self.fresh("--python", os.path.relpath("/usr/bin/python3", os.path.realpath(self.server.project)))

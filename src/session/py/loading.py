@@ -36,10 +36,11 @@ def size_of(fd):
 
 
 def with_bytes(fd, use):
-    """What `use` makes of the bytes of a file: it may keep none of them."""
+    """What `use` makes of the bytes of a file: it may keep none of them. A hole that is looked at where it lies
+    becomes memory, and this cell's: a file with holes is read."""
     size = size_of(fd)
-    if size < MAP_FROM:
-        return use(read_all(fd, size))
+    if size < MAP_FROM or fstat(fd).st_blocks * 512 < size:
+        return use(read_large(fd, size))
     from mmap import ACCESS_READ, mmap
 
     with mmap(fd, size, access=ACCESS_READ) as mapped:
@@ -140,11 +141,14 @@ def text_of(data, request, facts):
 
 
 def as_utf8(data):
-    """None for what is none. The error has a copy of all bytes in it: a large one is looked at first."""
+    """None for what is none. The error has a copy of all bytes in it: of a large one the first are looked at
+    by themselves."""
     if len(data) >= MAP_FROM:
-        import charsets
+        from codecs import utf_8_decode
 
-        if charsets.decoded(charsets.sample_of(data), "utf-8") is None:
+        try:
+            utf_8_decode(data[:MAP_FROM], "strict", False)
+        except UnicodeDecodeError:
             return None
     try:
         return str(data, "utf-8")
