@@ -111,6 +111,19 @@ class Doors(ServerTest):
                                            "Content-Type: application/json", body=b"fffffff\r\n"))
         self.assertEqual(self.status_of(raw), 413)
 
+    def test_bodies_that_are_under_way_have_a_bound_together(self):
+        name = self.ask("POST", "/v1/sessions", {}).json["name"]
+        self.addCleanup(self.ask, "DELETE", f"/v1/sessions/{name}")
+        size = 600 << 20  # two of them are more than all may have
+        line = f"PUT /v1/sessions/{name}/vars/x"
+        with socket.create_connection(("127.0.0.1", self.server.ports[0]), timeout=60) as first:
+            first.sendall(self.request(line, f"Content-Length: {size}", "Expect: 100-continue"))
+            self.assertTrue(first.recv(100).startswith(b"HTTP/1.1 100 "))
+            raw = self.server.raw(self.request(line, f"Content-Length: {size}"), half_close=True)
+            self.assertEqual(self.status_of(raw), 503)
+            self.assertIn(b"try again", raw)
+            self.assertEqual(self.ask("PUT", f"/v1/sessions/{name}/vars/x", b"small").status, 200)
+
     def test_heads_are_bounded(self):
         raw = self.server.raw(self.request("GET /v1/health", "X: " + "x" * 70000))
         self.assertEqual(self.status_of(raw), 431)
