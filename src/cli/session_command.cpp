@@ -207,6 +207,7 @@ class Verbs {
     json::value body = json::object{{"path", TRY(absolute(options_.words[1]))},
                                     {"name", options_.words[2]},
                                     {"as", options_.as.value_or("auto")}};
+    if (options_.encoding) body.get_object()["encoding"] = *options_.encoding;
     json::value answer = TRY(client_->json("POST", target("/load"), &body));
     return told(answer, {});
   }

@@ -39,6 +39,7 @@ const std::string_view kSessionHelp =
     "For exec:  --timeout TIME, exit 0 ok, 1 the code raised, 124 timeout, 125 caisson's own "
     "error\n"
     "For set:   --as json|text|bytes; for load: --as auto|text|bytes|dataframe\n"
+    "           --encoding NAME (else it is found out)\n"
     "Any:       --json (reports as JSON), --socket PATH (of another server)\n"
     "\n"
     "A server is started in the background when none runs, and ends ten minutes after the last\n"
@@ -72,9 +73,9 @@ constexpr Verb kVerbs[] = {
 };
 
 constexpr std::string_view kSessionOptions[] = {
-    "--json",   "--help", "--list", "--save",      "--no-ipython", "--resume",    "--text",
-    "--from",   "--as",   "--drop", "--socket",    "--python",     "--workspace", "--preload",
-    "--memory", "--cpu",  "--pids", "--max-bytes", "--timeout"};
+    "--json",     "--help",   "--list", "--save",   "--no-ipython", "--resume",    "--text",
+    "--from",     "--as",     "--drop", "--socket", "--python",     "--workspace", "--preload",
+    "--encoding", "--memory", "--cpu",  "--pids",   "--max-bytes",  "--timeout"};
 
 std::string did_you_mean_option(std::string_view near) {
   return near.empty() ? "`caisson session --help` lists them"
@@ -176,6 +177,7 @@ class SessionParser {
     if (name == "--text") options_.text = value;
     if (name == "--from") options_.from = value;
     if (name == "--as") options_.as = value;
+    if (name == "--encoding") options_.encoding = value;
     if (name == "--drop") options_.drop = value;
     if (name == "--socket") options_.socket = value;
     if (name == "--python") options_.python = value;

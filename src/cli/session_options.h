@@ -17,7 +17,7 @@ struct SessionOptions {
   std::vector<std::string> words;   // what is no option, in order
   std::vector<std::string> policy;  // behind "--": options of `caisson exec`
   bool json = false, help = false, list = false, save = false, no_ipython = false, resume = false;
-  std::optional<std::string> code, expression, text, from, as, drop;
+  std::optional<std::string> code, expression, text, from, as, encoding, drop;
   std::string socket, python, workspace;
   std::vector<std::string> preload;
   std::optional<uint64_t> memory, cpu_millis, pids, max_bytes;

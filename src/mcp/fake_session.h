@@ -48,7 +48,7 @@ class FakeSession : public session::Session {
   Task<Result<session::CallAnswer>> set_lent(std::string, std::string, UniqueFd) override {
     return plain();
   }
-  Task<Result<session::CallAnswer>> load(std::string path, std::string, std::string) override {
+  Task<Result<session::CallAnswer>> load(std::string path, std::string, session::LoadAs) override {
     loaded.push_back(path);
     return plain();
   }

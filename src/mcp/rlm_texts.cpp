@@ -71,6 +71,8 @@ constexpr Argument kLoadArguments[] = {
      "text: a str. auto: by suffix (JSON, CSV, notebooks, PDF, gz become values). bytes. "
      "dataframe.",
      "\"text\"", "text auto bytes dataframe"},
+    {"encoding", ArgumentKind::kText, false,
+     "Of text, by Python's name, such as cp1251. Default: found out."},
     kSessionArgument};
 constexpr Argument kGetArguments[] = {
     {"name", ArgumentKind::kName, true, "The variable."},

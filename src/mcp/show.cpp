@@ -192,8 +192,6 @@ Shown show_load(const session::CallAnswer& answer, std::string_view path,
   std::string_view base = path.substr(path.rfind('/') + 1);
   Shown shown;
   shown.text = fmt::format("Loaded {} into `{}` ({})", clean_utf8(base), variable, size);
-  if (std::string note = shown_text_at(facts, "note"); !note.empty())
-    add_line(shown.text, "[note] " + note);
   add_notes(shown, answer);
   return shown;
 }

@@ -156,6 +156,9 @@ Task<Result<CallAnswer>> LiveSession::lend(FrameType type, json::object body, Un
   Call call{type, json::serialize(body), std::move(descriptors), time, nullptr, nullptr};
   call.turn = turn;
   Result<CallAnswer> answer = co_await run(std::move(call));
+  if (answer && type == FrameType::kSet)
+    if (std::string reading = told_reading(answer->result); !reading.empty())
+      answer->notes.push_back(std::move(reading));
   boost::asio::post(loop_, [lent = std::move(memory)] { take_back(lent); });
   co_return answer;
 }
@@ -232,7 +235,7 @@ std::string LiveSession::files_folder() const {
   return is_branch ? facts_.room + "/layers" : facts_.info.workspace;
 }
 
-Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, std::string as) {
+Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, LoadAs how) {
   if (!lane_->alive()) co_return ended();
   // The copies are memory of the host's (load_budget.h). They are not made for a session that is
   // busy, nor are they held by one that takes its time over each of many.
@@ -251,7 +254,8 @@ Task<Result<CallAnswer>> LiveSession::load(std::string path, std::string name, s
       break;
     }
     json::object body{
-        {"name", name}, {"filename", file.filename}, {"as", as.empty() ? "auto" : as}};
+        {"name", name}, {"filename", file.filename}, {"as", how.kind.empty() ? "auto" : how.kind}};
+    if (!how.encoding.empty()) body["encoding"] = how.encoding;
     if (files->is_many) {
       body["key"] = file.key;
       body["first"] = tally.nothing_yet();

@@ -46,7 +46,7 @@ class LiveSession final : public Session {
   Task<Result<CallAnswer>> evaluate(std::string expression, uint64_t max_bytes) override;
   Task<Result<CallAnswer>> set(std::string name, std::string kind, std::string bytes) override;
   Task<Result<CallAnswer>> set_lent(std::string name, std::string kind, UniqueFd bytes) override;
-  Task<Result<CallAnswer>> load(std::string path, std::string name, std::string as) override;
+  Task<Result<CallAnswer>> load(std::string path, std::string name, LoadAs how) override;
   Task<Result<boost::json::object>> reset() override;
   Task<Result<boost::json::object>> checkpoint(std::string name) override;
   Task<Result<boost::json::object>> restore(std::string name) override;

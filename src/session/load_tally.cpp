@@ -41,6 +41,15 @@ void add_sizes(json::object& sums, const json::object& result) {
 
 }  // namespace
 
+std::string told_reading(const json::object& result) {
+  if (result.contains("note")) return told_text(result, "note");
+  if (!result.contains("encoding_guessed")) return {};
+  std::string lost;
+  if (result.contains("undecodable")) lost = ", and some bytes are none of it";
+  return fmt::format("read as {}, which is a guess{}: load takes an encoding",
+                     told_text(result, "encoding"), lost);
+}
+
 bool LoadTally::add(const std::string& key, CallAnswer answer) {
   if (is_many_ && answer.status == "error") {
     if (left_out_.size() < kMostNamed) left_out_.push_back(key + ": " + why_failed(answer.result));
@@ -48,7 +57,12 @@ bool LoadTally::add(const std::string& key, CallAnswer answer) {
     return true;
   }
   last_ = std::move(answer);
-  if (!is_many_) return last_.ok();
+  std::string reading = told_reading(last_.result);
+  if (!is_many_) {
+    if (!reading.empty()) last_.notes.push_back(std::move(reading));
+    return last_.ok();
+  }
+  if (!reading.empty() && readings_.size() < kMostNamed) readings_.push_back(key + ": " + reading);
   if (!last_.ok()) {
     last_.notes.push_back(
         fmt::format("that was at {}; {} files before it are loaded", key, keys_.size()));
@@ -72,6 +86,7 @@ CallAnswer LoadTally::sum() {
     last_.result["files"] = keys_.size();
     last_.result["keys"] = std::move(keys_);
   }
+  for (std::string& one : readings_) last_.notes.push_back(printable(one));
   for (const std::string& one : left_out_) last_.notes.push_back("left out: " + printable(one));
   return std::move(last_);
 }

@@ -12,6 +12,9 @@
 
 namespace caisson::session {
 
+// What is to be known of how the bytes were read, in words; empty where nothing is.
+std::string told_reading(const boost::json::object& result);
+
 class LoadTally {
  public:
   explicit LoadTally(LoadedFiles& files)
@@ -26,7 +29,7 @@ class LoadTally {
 
  private:
   bool is_many_;
-  std::vector<std::string> left_out_;
+  std::vector<std::string> left_out_, readings_;
   CallAnswer last_;
   std::optional<CallAnswer> failed_;  // the first of them
   boost::json::array keys_;

@@ -83,6 +83,12 @@ struct Refusal {
   std::string rule, resource, reason, how_to_allow;
 };
 
+// What a file becomes: "auto", "text", "bytes" or "dataframe". Encoding: by Python's name, where it
+// is known; empty: found out.
+struct LoadAs {
+  std::string kind = "auto", encoding = {};
+};
+
 class Session {
  public:
   virtual ~Session() = default;
@@ -97,7 +103,7 @@ class Session {
   // The same of a memfd, which is empty when the call is over.
   virtual Task<Result<CallAnswer>> set_lent(std::string name, std::string kind, UniqueFd bytes) = 0;
   // A file, a folder or a glob of the host, resolved and judged by LoadRules first.
-  virtual Task<Result<CallAnswer>> load(std::string path, std::string name, std::string as) = 0;
+  virtual Task<Result<CallAnswer>> load(std::string path, std::string name, LoadAs how) = 0;
   virtual Task<Result<boost::json::object>> reset() = 0;
   virtual Task<Result<boost::json::object>> checkpoint(std::string name) = 0;
   virtual Task<Result<boost::json::object>> restore(std::string name) = 0;

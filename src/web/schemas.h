@@ -91,7 +91,7 @@ inline constexpr std::string_view kSchemas = R"json({
   "expression": {"type": "string"}, "max_bytes": {"type": "integer"}}},
 "Load": {"type": "object", "required": ["path", "name"], "properties": {
   "path": {"type": "string"}, "name": {"type": "string"},
-  "as": {"enum": ["auto", "text", "bytes", "dataframe"]}}},
+  "as": {"enum": ["auto", "text", "bytes", "dataframe"]}, "encoding": {"type": "string"}}},
 "Files": {"type": "object", "required": ["files"], "properties": {"files": {"type": "array",
   "items": {"type": "object", "required": ["name", "type", "size", "modified"], "properties": {
   "name": {"type": "string"}, "type": {"enum": ["file", "folder", "link", "other"]},

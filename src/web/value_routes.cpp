@@ -37,16 +37,19 @@ Result<Wanted> expression_of(const http::Request& request) {
 constexpr std::string_view kLoadedAs[] = {"auto", "text", "bytes", "dataframe"};
 
 struct LoadOrder {
-  std::string path, name, as;
+  std::string path, name;
+  session::LoadAs how;
 };
 Result<LoadOrder> load_order(const http::Request& request) {
   json::object body = TRY(parse_object(request.body));
-  LoadOrder order{TRY(needed_text(body, "path")), TRY(needed_text(body, "name")),
-                  TRY(text_member(body, "as"))};
-  if (order.as.empty()) order.as = "auto";
-  if (std::ranges::find(kLoadedAs, order.as) == std::end(kLoadedAs))
-    return Error{fmt::format("\"as\" is \"{}\"", printable(order.as)),
-                 "auto, text, bytes or dataframe", EINVAL};
+  LoadOrder order{TRY(needed_text(body, "path")),
+                  TRY(needed_text(body, "name")),
+                  {TRY(text_member(body, "as")), TRY(text_member(body, "encoding"))}};
+  std::string& kind = order.how.kind;
+  if (kind.empty()) kind = "auto";
+  if (std::ranges::find(kLoadedAs, kind) == std::end(kLoadedAs))
+    return Error{fmt::format("\"as\" is \"{}\"", printable(kind)), "auto, text, bytes or dataframe",
+                 EINVAL};
   return order;
 }
 
@@ -128,7 +131,7 @@ Task<http::Response> load_file(Api&, Call& call) {
   Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return error_response(turn.error());
   Result<CallAnswer> answer =
-      co_await call.entry->session->load(order->path, order->name, order->as);
+      co_await call.entry->session->load(order->path, order->name, order->how);
   // Refused by a rule, or by the kernel for its rights; a file that isn't there is no denial.
   int why = answer.ok() ? ENOENT : answer.error().errnum;
   if (why == 0 || why == EACCES || why == EPERM)

@@ -258,6 +258,22 @@ class Commands(ServerTest):
             self.assertIn(f"at most {100 << 20} bytes", told.err)
         self.assertEqual(self.server.cli("get", name, "x").code, 125)
 
+    def test_a_guessed_encoding_is_told_and_can_be_settled(self):
+        name = self.fresh()
+        text = "Сегодня мы прочитали файл и записали результаты в таблицу."
+        with open(os.path.join(self.server.project, "koi8.txt"), "wb") as file:
+            file.write(text.encode("koi8-r"))
+        for words in (("set", name, "x", "koi8.txt"), ("load", name, "koi8.txt", "x")):
+            self.assertEqual(self.run_ok(*words).err,
+                             "caisson: read as koi8_u, which is a guess: load takes an encoding\n")
+            self.assertEqual(self.run_ok("exec", name, "-c", "print(x)").out, text + "\n")
+        self.assertEqual(self.run_ok("load", name, "koi8.txt", "x", "--encoding", "koi8-r").err, "")
+        with open(os.path.join(self.server.project, "chance.bin"), "wb") as file:
+            file.write(bytes(range(256)))
+        self.assertEqual(self.run_ok("load", name, "chance.bin", "x").err, "caisson: not text: loaded as bytes\n")
+        wrong = self.server.cli("load", name, "koi8.txt", "x", "--encoding", "klingon")
+        self.assertEqual((wrong.code, "no encoding of text is called 'klingon'" in wrong.err), (1, True), wrong)
+
     def test_a_folder_is_not_set(self):
         name = self.fresh()
         told = self.server.cli("set", name, "x", ".")

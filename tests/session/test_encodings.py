@@ -55,6 +55,11 @@ class Encodings(SessionCase):
     def test_the_one_that_is_asked_for_is_taken(self):
         self.load(TEXTS["Russian"][0].encode("koi8-r"), encoding="cp1251")
         self.assertNotEqual(self.value(), TEXTS["Russian"][0])
+        for name, what in (("klingon", "no encoding of text is called 'klingon'"), ("hex", "no encoding"),
+                           ("ascii", "not in ascii"), ("x\0", "")):
+            answer = self.session.load("v", "a.txt", TEXTS["Russian"][0].encode(), encoding=name).json
+            self.assertEqual((answer["status"], answer["error"]["type"]), ("error", "CannotLoad"), answer)
+            self.assertIn(what, answer["error"]["message"])
 
     def test_a_large_file_is_judged_where_its_first_letters_are(self):
         plain = "0123456789 abcdef\n" * 100_000

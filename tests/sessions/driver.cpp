@@ -235,7 +235,7 @@ class Driver {
     }
     if (what == "load")
       co_return both(co_await session->load(text(order, "path"), text(order, "name"),
-                                            text(order, "as", "auto")));
+                                            {text(order, "as", "auto"), text(order, "encoding")}));
     if (what == "reset") co_return both(co_await session->reset());
     if (what == "checkpoint") co_return both(co_await session->checkpoint(text(order, "name")));
     if (what == "restore") co_return both(co_await session->restore(text(order, "name")));

@@ -125,7 +125,7 @@ def text_of(data, request, facts):
     encoding = request.get("encoding")
     if encoding:
         facts["encoding"] = encoding
-        return str(data, encoding)
+        return as_told(data, str(encoding)[:100])
     name, skip = marked(data)
     name = name or without_mark(data)  # ASCII letters in UTF-16 would do as UTF-8
     if not name:
@@ -138,6 +138,15 @@ def text_of(data, request, facts):
         facts["encoding_guessed"] = True
     facts["encoding"] = name
     return told_if_lost(str(memoryview(data)[skip:], name, "replace"), facts)
+
+
+def as_told(data, encoding):
+    try:
+        return str(data, encoding)
+    except LookupError:
+        raise CannotLoad("no encoding of text is called %r in this Python" % encoding) from None
+    except ValueError as error:
+        raise CannotLoad("not in %s: %s" % (encoding, getattr(error, "reason", error))) from None
 
 
 def as_utf8(data):
