@@ -73,7 +73,12 @@ class Calls:
         if len(fds) != 2:
             f.close_all(fds)
             return {"status": "error", "error": plain_error("exec wants two descriptors")}, True
-        self.streams.begin(*fds)
+        try:
+            self.streams.begin(*fds)
+        except OSError as error:
+            f.close_all(fds)
+            return {"status": "error", "error": plain_error(
+                "there is no place for its output (%s): has it lowered RLIMIT_NOFILE?" % error)}, True
         answer, unchanged = {"status": "interrupted"}, False
         try:
             self.running = True
@@ -95,6 +100,8 @@ class Calls:
         if changed:
             answer.setdefault("notes", []).append(
                 "reserved names were put back: " + ", ".join(changed))
+        if notes := self.streams.notes():
+            answer.setdefault("notes", []).extend(notes)
         return answer, unchanged
 
     def put_right(self):

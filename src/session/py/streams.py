@@ -6,15 +6,16 @@ writes goes into a pipe that nobody reads, never into the next call.
 """
 
 import sys
-from _io import BufferedWriter, FileIO, TextIOWrapper
+from _io import FileIO, TextIOWrapper
 from _thread import get_ident
 from fcntl import fcntl
 from posix import O_CLOEXEC, O_RDWR, close, dup2
 from posix import open as open_fd
 
-from threads import count_threads
+from threads import busy_threads, count_threads
 
 F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
+LINE_BUFFERED = 1  # setvbuf(3)
 
 
 class Streams:
@@ -23,7 +24,9 @@ class Streams:
         self.originals = (sys.stdin, sys.stdout, sys.stderr)  # kept, not freed in each fork
         self.flush_libc = None
         self.modules_seen = len(sys.modules)
+        self.out = self.err = None
         self.renew()
+        print_libc_by_lines()
         self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
         flush_before_children(self)
 
@@ -45,10 +48,13 @@ class Streams:
             if target != number:
                 dup2(target, number)
             if not is_unusable(stream):
-                dup2(target, stream.own_fd, False)
+                dup2(target, stream.own.fd, False)
 
     def renew(self):
-        """New text streams; the ones before stay where they lead, which is nowhere."""
+        """New text streams. Who holds the ones before writes to nowhere."""
+        for stream in (self.out, self.err):
+            if stream is not None:
+                stream.own.retire()
         self.out = make_stream(self.null, 1, "<stdout>")
         self.err = make_stream(self.null, 2, "<stderr>")
 
@@ -63,20 +69,37 @@ class Streams:
         sys.stderr = sys.__stderr__ = self.err
 
     def begin(self, out, err):
+        self.muted = ()
         if count_threads():
-            # Threads of earlier calls: what they hold of the old streams leads nowhere, and what
-            # they look up from now on is muted for them.
+            self.mute_others()
+        try:
+            self.point(out, err)
+        except OSError:
+            # The cell has lowered its limit on descriptors below the numbers of these.
             self.renew()
-            others = frozenset(sys._current_frames()) - {get_ident()}
-            sys.stdout = OthersMuted(self.out, others)
-            sys.stderr = OthersMuted(self.err, others)
-        self.point(out, err)
+            self.put_back()
+            self.point(out, err)
         close(out)
         close(err)
 
+    def mute_others(self):
+        """Threads of earlier calls that have been at work since then: what they hold of the old streams leads
+        nowhere, and what they look up from now on is muted for them. Not those that wait for work: what
+        these will say belongs to the call that gives them some."""
+        others = busy_threads()
+        if others:
+            self.renew()
+            self.put_back()
+            sys.stdout, sys.stderr = self.muted = (OthersMuted(self.out, others), OthersMuted(self.err, others))
+
+    def notes(self):
+        if any(stream.lost for stream in self.muted):
+            return ["what threads of earlier calls wrote meanwhile is left out"]
+        return []
+
     def end(self):
         """All bytes of the call are in its pipes when this returns."""
-        for stream in (sys.stdout, sys.stderr):
+        for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             if stream is not self.out and stream is not self.err:
                 quietly(getattr(stream, "flush", None))
         self.flush()
@@ -127,23 +150,75 @@ def is_foreign_extension(module):
     return type(file) is str and file.endswith(".so") and "/lib-dynload/" not in file
 
 
-class Raw(FileIO):
-    """Writes to a descriptor of its own, but calls itself 1 or 2, which lead to the same place."""
+def print_libc_by_lines():
+    """What C code prints stands where it was printed, and is there when it is killed."""
+    from pages import libc
 
-    number = -1
+    if libc is None:
+        return
+    from ctypes import c_void_p
+
+    try:
+        libc.setvbuf(c_void_p.in_dll(libc, "stdout"), None, LINE_BUFFERED, 0)
+    except Exception:  # a libc of another kind: its lines come at the end of the call
+        pass
+
+
+class Own(FileIO):
+    """Writes to a descriptor of its own, but calls itself 1 or 2, which lead to the same place. Each write is
+    one write(2): what was written is in the pipe, whatever kills the process next."""
+
+    def __init__(self, fd, number, name):
+        super().__init__(fd, "w", False)
+        self.fd, self.number, self.name = fd, number, name
 
     def fileno(self):
         return self.number
 
+    def retire(self):
+        """Somebody may hold it still: it takes what is written, and its number is free."""
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            close(fd)
+
+    def write(self, data):
+        if self.fd < 0:
+            return memoryview(data).nbytes
+        done = write(self, data)
+        if done is None or done != len(data):
+            return self.write_rest(memoryview(data).cast("B"), done or 0)
+        return done
+
+    def write_rest(self, data, done):
+        """A pipe that is full takes a part when a signal comes, or nothing if a child made it not wait."""
+        from select import POLLOUT, poll
+
+        while done < len(data):
+            some = write(self, data[done:])
+            if some is None:
+                room = poll()
+                room.register(self.fd, POLLOUT)
+                room.poll()
+            done += some or 0
+        return done
+
+
+write = FileIO.write
+
+
+def duplicate(fd):
+    """On a number out of the way of code that closes all it can count to, where the limit leaves one."""
+    try:
+        return fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD)
+    except OSError:
+        return fcntl(fd, F_DUPFD_CLOEXEC, 3)
+
 
 def make_stream(null, number, name):
-    own = fcntl(null, F_DUPFD_CLOEXEC, HIGH_FD)
-    raw = Raw(own, "w")
-    raw.name = name
-    raw.number = number
-    text = TextIOWrapper(BufferedWriter(raw), "utf-8", "backslashreplace", "\n", True)
+    own = Own(duplicate(null), number, name)
+    text = TextIOWrapper(own, "utf-8", "backslashreplace", "\n", False, True)
     text.mode = "w"
-    text.own_fd = own
+    text.own = own
     return text
 
 
@@ -198,9 +273,11 @@ class OthersMuted:
     def __init__(self, stream, others):
         self.__dict__["_stream"] = stream
         self.__dict__["_others"] = others
+        self.__dict__["lost"] = False
 
     def write(self, text):
         if get_ident() in self._others:
+            self.__dict__["lost"] = True
             return len(text)
         return self._stream.write(text)
 
