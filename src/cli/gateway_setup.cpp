@@ -193,6 +193,7 @@ Result<GatewaySetup> set_up_gateway(const Job& job) {
   for (const Secret& secret : config.secrets)
     setup.variables.emplace_back(secret.name, secret.placeholder);
   TRY(add_details(job, setup));
+  config.needs_authority = network.ends_tls();  // whose certificate will be waited for
   if (network.ends_tls()) config.ca_bundle = host_bundle() + "\n" + setup.extra_authorities;
   return setup;
 }

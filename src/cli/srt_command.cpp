@@ -100,9 +100,9 @@ class SrtRun {
     std::optional<std::string> line = reported(denial);
     if (!line) return;
     std::string text = json::serialize(json::object{{"line", *line},
-                                                    {"rule", denial.rule},
-                                                    {"resource", denial.resource},
-                                                    {"hint", denial.how_to_allow}}) +
+                                                    {"rule", printable(denial.rule)},
+                                                    {"resource", printable(denial.resource)},
+                                                    {"hint", printable(denial.how_to_allow)}}) +
                        "\n";
     pollfd writable{options_.violations_fd, POLLOUT, 0};
     if (text.size() <= PIPE_BUF && ::poll(&writable, 1, 0) == 1)

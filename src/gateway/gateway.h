@@ -50,6 +50,7 @@ struct GatewayConfig {
   uint16_t http_proxy_port = 0, socks_proxy_port = 0;  // in place of those, on the host's loopback
 
   bool ends_all_tls = false;           // but that of live.tls_excluded
+  bool needs_authority = false;        // whether or not a secret turns out to be of use
   std::string ca_certificate, ca_key;  // PEM; "": an authority is made
   std::vector<std::string> strip_response_headers;
   bool refuse_opaque_tunnels = false;

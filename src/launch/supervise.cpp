@@ -298,6 +298,7 @@ class Supervisor {
     give_verdict();
     fill_usage();
     outcome_.duration_ms = static_cast<double>(ended_ns - cell_.stamps().begin) / 1e6;
+    watches_.clear();  // who is watched may close its descriptors, and others get the numbers
     if (how_.concluded) how_.concluded(outcome_);
     concluded_ns_ = monotonic_ns();
   }

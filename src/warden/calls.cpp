@@ -220,9 +220,8 @@ bool may_not_come(const Call& call, const Spot& from, const Spot& to, const Thin
   if (comes.fd < 0) return false;
   int moved = static_cast<int>(comes.fd);
   uint32_t rule = comes_above_protected(to.text, to.size, moved, to.folder);
-  // git writes a file beside it and renames it onto the one that is there: a file or a link, since
-  // a socket comes to have a name by bind(), which nobody asks about. Whatever comes: another cell
-  // could have put a file in the place of a folder.
+  // git writes a file beside it and renames it onto the one that is there: a file or a link.
+  // Whatever comes: another cell could have put a file in the place of a folder.
   if (rule == kFree && !was.is_file && !was.is_link)
     rule = forbids_new(to.text, to.size, to.folder);
   if (refuse_by(call, rule, to)) return true;
@@ -355,6 +354,8 @@ void take_call(const Call& call) {
                                  : take_unlink(call, as_fd(a[0]), a[1]);
     case SYS_truncate:
       return take_truncate(call, a[0], a[1]);
+    case SYS_bind:
+      return take_bind(call);
     case SYS_connect:
       return take_connect(call);
     case SYS_socket:

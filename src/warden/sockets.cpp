@@ -1,6 +1,6 @@
-// connect: a socket file of the host in a tree that can only be read is still a door, since neither
-// a read-only mount nor Landlock (before ABI 9) has a say in it (T43). A socket of the cell's own
-// is known by its network namespace, in which the kernel lists it.
+// connect and bind: a socket file of the host in a tree that can only be read is still a door,
+// since neither a read-only mount nor Landlock (before ABI 9) has a say in it (T43). A socket of
+// the cell's own is known by its network namespace, in which the kernel lists it.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -158,6 +158,113 @@ long connect_by_path(const Call& call, long socket, const char* path) {
                     static_cast<uint32_t>(__builtin_offsetof(sockaddr_un, sun_path)) + length + 1);
 }
 
+constexpr uint32_t kMostSocketPath = sizeof(sockaddr_un::sun_path);
+
+struct Address {
+  union {
+    sockaddr any;
+    sockaddr_un path;
+    sockaddr_storage space{};
+  };
+  uint32_t size = 0;
+
+  // An abstract name belongs to the network namespace, and Landlock scopes it besides.
+  bool has_path() const {
+    return size > sizeof(sa_family_t) && any.sa_family == AF_UNIX && path.sun_path[0] != 0;
+  }
+  // NUL-ended, which it need not be where it comes from.
+  void copy_path(char (&to)[kMostSocketPath + 1]) const {
+    uint32_t most = size - static_cast<uint32_t>(sizeof(sa_family_t));
+    if (most > kMostSocketPath) most = kMostSocketPath;
+    copy_bytes(to, path.sun_path, most);
+    to[most] = 0;
+  }
+};
+
+// What connect(2) and bind(2) name: the address, read once, and the caller's socket. Below 0:
+// answered already, or nobody waits any more.
+long socket_and_address(const Call& call, Address& address) {
+  uint64_t size = static_cast<uint32_t>(call.args[2]);
+  long result = size > sizeof address.space ? -EINVAL : 0;
+  address.size = static_cast<uint32_t>(size);
+  if (result == 0 && size > 0 &&
+      read_memory(call, call.args[1], &address.space, address.size) != static_cast<long>(size))
+    result = -EFAULT;
+  long socket = result < 0 ? result : callers_socket(call);
+  if (!still_waiting(call)) {
+    close_fd(socket);
+    return -ESRCH;
+  }
+  if (socket < 0) answer(call, socket);
+  return socket;
+}
+
+// Whether the text leads the kernel, from `here` and in this process, to the folder that was judged
+// for the caller. Not where it goes through a link of /proc, which is another one's here.
+bool leads_to(long here, const char* path, const Spot& spot) {
+  char folder[kMostSocketPath + 2];
+  uint32_t end = text_size(path);
+  while (end > 0 && path[end - 1] != '/') --end;
+  copy_bytes(folder, path, end);
+  if (end == 0) folder[end++] = '.';
+  folder[end] = 0;
+  kernel::OpenHow how{O_PATH | O_CLOEXEC | O_DIRECTORY, 0, kernel::kResolveNoMagicLinks};
+  long fd = sys_call(kernel::kOpenat2, here, folder, &how, long{sizeof how});
+  struct stat by_text, judged;
+  bool same = fd >= 0 && sys_call(SYS_newfstatat, fd, "", &by_text, long{AT_EMPTY_PATH}) >= 0 &&
+              sys_call(SYS_newfstatat, long{spot.folder}, "", &judged, long{AT_EMPTY_PATH}) >= 0 &&
+              by_text.st_dev == judged.st_dev && by_text.st_ino == judged.st_ino;
+  close_fd(fd);
+  return same;
+}
+
+// The address is what getsockname(2) tells from then on (multiprocessing sends it to its peers), so
+// it stays the caller's text where that means the same here. No name on the way can be changed by
+// the cell meanwhile: each such change is asked for, and only one of them is made at a time.
+long do_bind(const Call& call, long socket, const Address& address, const char* path,
+             const Spot& spot) {
+  long here = open_caller_folder(call, AT_FDCWD);
+  if (here < 0) return here;
+  long result;
+  if (leads_to(here, path, spot)) {
+    result = sys_call(SYS_fchdir, here);  // this thread's alone
+    if (result >= 0) result = sys_call(SYS_bind, socket, &address.space, long{address.size});
+    sys_call(SYS_fchdir, long{warden.own_fds});
+  } else {
+    sockaddr_un by_folder{};
+    by_folder.sun_family = AF_UNIX;
+    char text[14 + 20 + 1 + sizeof spot.name] = "/proc/self/fd/";
+    uint32_t size = 14 + put_number(text + 14, static_cast<uint64_t>(spot.folder));
+    text[size++] = '/';
+    uint32_t name = text_size(spot.name);
+    copy_bytes(text + size, spot.name, name + 1);
+    size += name + 1;
+    if (size > sizeof by_folder.sun_path) {
+      result = -ENAMETOOLONG;
+    } else {
+      copy_bytes(by_folder.sun_path, text, size);
+      result = sys_call(SYS_bind, socket, &by_folder,
+                        static_cast<long>(__builtin_offsetof(sockaddr_un, sun_path) + size));
+    }
+  }
+  close_fd(here);
+  return result;
+}
+
+void bind_by_path(const Call& call, long socket, const Address& address) {
+  char path[kMostSocketPath + 1];
+  address.copy_path(path);
+  Spot spot;
+  take_umask_of(call);
+  long result = find(call, AT_FDCWD, path, Last::kKeep, Depth::kFolderOnly, spot);
+  if (result < 0) return answer(call, result);
+  if (!spot.name[0]) return answer(call, -EADDRINUSE);
+  if (refuse_write(call, spot) != kFree || refuse_new_file(call, spot)) return;
+  result = do_bind(call, socket, address, path, spot);
+  if (result == -EROFS) report(Refused::kReadOnly, kNoRule, spot.text, spot.size);
+  answer(call, result);
+}
+
 }  // namespace
 
 // A socket is allowed by its path: whatever the cell puts there it could connect to, a socket of
@@ -172,32 +279,34 @@ bool comes_to_allowed_socket(const Spot& from, const Spot& to) {
 }
 
 void take_connect(const Call& call) {
-  union {
-    sockaddr any;
-    sockaddr_un path;
-    sockaddr_storage space;
-  } address{};
-  uint64_t size = static_cast<uint32_t>(call.args[2]);
-  if (size > sizeof address) return answer(call, -EINVAL);
-  long got = size ? read_memory(call, call.args[1], &address, static_cast<uint32_t>(size)) : 0;
-  if (got != static_cast<long>(size)) return answer(call, -EFAULT);
-  long socket = callers_socket(call);
-  if (!still_waiting(call)) return close_fd(socket);
-  if (socket < 0) return answer(call, socket);
-  // An abstract name belongs to the network namespace, and Landlock scopes it besides.
-  bool has_path = size > sizeof(sa_family_t) && address.any.sa_family == AF_UNIX &&
-                  address.path.sun_path[0] != 0;
-  if (has_path) {
-    char path[sizeof address.path.sun_path + 1]{};
-    uint32_t most = static_cast<uint32_t>(size - sizeof(sa_family_t));
-    if (most > sizeof address.path.sun_path) most = sizeof address.path.sun_path;
-    copy_bytes(path, address.path.sun_path, most);
-    got = connect_by_path(call, socket, path);
+  Address address;
+  long socket = socket_and_address(call, address);
+  if (socket < 0) return;
+  long result;
+  if (address.has_path()) {
+    char path[kMostSocketPath + 1];
+    address.copy_path(path);
+    result = connect_by_path(call, socket, path);
   } else {
-    got = do_connect(call, socket, &address, static_cast<uint32_t>(size));
+    result = do_connect(call, socket, &address.space, address.size);
   }
   close_fd(socket);  // first: while it is open here the peer would not see the caller's close
-  answer(call, got);
+  answer(call, result);
+}
+
+// A socket's file is a new name like any other: it occupies one that is protected while nothing has
+// it, and whoever wants to make that file later can't.
+void take_bind(const Call& call) {
+  Address address;
+  begin_change(call);
+  long socket = socket_and_address(call, address);
+  if (socket < 0) return;
+  if (address.has_path()) {
+    bind_by_path(call, socket, address);
+  } else {
+    answer(call, sys_call(SYS_bind, socket, &address.space, long{address.size}));
+  }
+  close_fd(socket);
 }
 
 }  // namespace caisson::warden

@@ -146,6 +146,7 @@ void take_open(const Call&, int dirfd, uint64_t path, uint64_t flags, uint64_t m
 void take_truncate(const Call&, uint64_t path, uint64_t size);
 void take_call(const Call&);
 void take_connect(const Call&);
+void take_bind(const Call&);
 void take_socket(const Call&);
 void take_socketpair(const Call&);
 void take_unlink(const Call&, int dirfd, uint64_t path);

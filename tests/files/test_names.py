@@ -29,10 +29,11 @@ class Names(cell.FilesCase):
         calls = ("write('.bashrc')", "os.mkdir('.bashrc')", "os.mkfifo('.bashrc')",
                  "os.symlink('x','.bashrc')", "os.link('file','.bashrc')",
                  "os.rename('file','.bashrc')", "exchange('file','.bashrc')",
-                 "os.makedirs('new/deep'); write('new/deep/.bashrc')")
+                 "os.makedirs('new/deep'); write('new/deep/.bashrc')",
+                 "__import__('socket').socket(1).bind('.bashrc')")
         self.write("project", "file")
         script = "".join(f"def f(): {call}\nattempt(f)\n" for call in calls)
-        self.assertEqual(self.attempts(script), [EPERM] * 6 + [EPERM, EPERM])
+        self.assertEqual(self.attempts(script), [EPERM] * 9)
         self.assertFalse(os.path.lexists(os.path.join(self.project, ".bashrc")))
 
     def test_other_names_can_be_made_in_every_way(self):

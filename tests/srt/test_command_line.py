@@ -227,6 +227,31 @@ class Library(SrtTest):
         self.assertEqual(len(told), 1)
         self.assertIn("example.com:80", told[0]["resource"])
 
+    def test_violations_fd_is_json_whatever_the_name(self):
+        end, start = os.pipe()
+        os.mkdir(os.path.join(self.project, "d"))
+        self.srt("--violations-fd", str(start), "sh", "-c", ": > \"$(printf 'd/in\\377v\\033x')\"",
+                 said=settings(), pass_fds=[start])
+        os.close(start)
+        with os.fdopen(end, "rb") as lines:
+            told = [json.loads(line.decode("utf-8")) for line in lines]
+        self.assertEqual(len(told), 1)
+        self.assertTrue(told[0]["resource"].endswith("d/in\\xffv\\x1bx"), told)
+
+    def test_nothing_is_said_at_the_end_of_a_run_with_a_gateway(self):
+        """One that starts before the command, and ends with it."""
+        for more in ({"tlsTerminate": {}}, {"parentProxy": {"http": "http://u:p@127.0.0.1:9"}}):
+            said = settings(allow=["example.com"], network=more)
+            for _ in range(5):
+                self.assertEqual(self.srt_ok("true", said=said).err, "", more)
+
+    def test_a_secret_that_is_of_no_use_stops_nothing(self):
+        self.project_file("empty", "")
+        said = settings(allow=["example.com"], write=["."],
+                        credentials={"files": [{"path": "empty", "mode": "mask"}], "allowPlaintextInject": True})
+        ended = self.srt("echo", "fine", said=said)
+        self.assertEqual((ended.code, ended.out), (0, "fine\n"), ended)
+
     def test_violations_fd_tells_while_the_command_runs(self):
         """Of files and of the network; the command goes on only when the line has been read."""
         self.project_file("secret", "s3cret")

@@ -30,6 +30,58 @@ class Names(SrtTest):
         ended = self.srt_ok("find", ".", "-mindepth", "1", "-not", "-name", ".claude")
         self.assertEqual(sorted(ended.out.split()), ["./sub", "./sub/deep"])
 
+    BIND = ("import os, socket, sys\n"
+            "def bind(path, kind=socket.SOCK_STREAM):\n"
+            "    s = socket.socket(socket.AF_UNIX, kind)\n"
+            "    try:\n"
+            "        s.bind(path)\n"
+            "    except OSError as error:\n"
+            "        return error.strerror\n"
+            "    return s\n")
+
+    def test_absent_names_are_not_made_by_sockets(self):
+        here = os.path.join(self.project, "sub")
+        code = self.BIND + (
+            f"names = {SHELLS + ['.mcp.json', '.vscode', '.claude', 'sub/.git', '.husky', 'later.cfg']}\n"
+            "where = os.open('sub', os.O_RDONLY)\n"
+            f"for way in ('', 'sub/', './sub/../', {here!r} + '/', '/proc/self/cwd/', f'/proc/self/fd/{{where}}/', 'link/'):\n"
+            "    for name in names:\n"
+            "        for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):\n"
+            "            said = bind(way + name, kind)\n"
+            "            if said not in ('Operation not permitted', 'No such file or directory'): print(way + name, said)\n")
+        os.symlink("sub", os.path.join(self.project, "link"))
+        said = settings(write=["."], filesystem={"denyWrite": ["**/.husky", "later.cfg", "sub/later.cfg"]})
+        ended = self.srt("python3", "-c", code, said=said)
+        self.assertEqual((ended.code, ended.out), (0, ""), ended)
+        ended = self.srt_ok("find", ".", "-type", "s")
+        self.assertEqual(ended.out, "")
+
+    def test_a_socket_of_any_other_name_has_the_address_that_it_was_given(self):
+        code = self.BIND + (
+            "os.umask(0o027)\n"
+            "where = os.open('sub', os.O_RDONLY)\n"
+            "os.chdir('sub/deep')\n"
+            "for path in ('a.sock', './b.sock', '../c.sock', os.getcwd() + '/d.sock', f'/proc/self/fd/{where}/e.sock',"
+            " '/proc/self/cwd/f.sock', '\\0abstract', 'x' * 100):\n"
+            "    s = bind(path)\n"
+            "    name = s if isinstance(s, str) else s.getsockname()\n"
+            "    name = name.decode() if isinstance(name, bytes) else name\n"
+            "    print(path == name or name)\n"
+            "    if path[0] == '\\0': continue\n"
+            "    s.listen(); socket.socket(socket.AF_UNIX).connect(path)\n"
+            "    print(oct(os.stat(path).st_mode), bind(path))\n"
+            "print(sorted(os.listdir('.')), sorted(os.listdir('..')))\n"
+            "s = socket.socket(socket.AF_UNIX); s.bind(b''); print(len(s.getsockname()))\n"
+            "s = socket.socket(); s.bind(('127.0.0.1', 0)); print(s.getsockname()[0])\n")
+        lines = self.srt_ok("python3", "-c", code, said=SAID).out.splitlines()
+        known = ["True", "0o140750 Address already in use"]
+        self.assertEqual(lines[:8], known * 4)
+        for said in lines[8], lines[10]:  # what these mean is another folder for the warden
+            self.assertRegex(said, "^/proc/self/fd/[0-9]+/[ef].sock$")
+        self.assertEqual(lines[12:15], ["True", *known])
+        self.assertEqual(lines[15:], [f"{['a.sock', 'b.sock', 'd.sock', 'f.sock', 'x' * 100]} {['c.sock', 'deep', 'e.sock']}",
+                                      "6", "127.0.0.1"])
+
     def test_names_are_not_moved_into_place(self):
         self.project_file("own", "x")
         self.refused("for n in .bashrc sub/.vscode; do mv own $n 2>/dev/null && echo $n; "
@@ -250,7 +302,6 @@ class NewGit(SrtTest):
         mark = os.path.join(self.folder("marks"), "mark")
         exchange = ("python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).renameat2(-100, "
                     "b\"HEAD\", -100, b\"x\", 2))'")
-        # No call that asks gives a socket its name.
         bound = "python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"HEAD\")'; "
         package = ("git init -q --bare .", "echo ref: refs/heads/main > HEAD",
                    "ln -s refs/heads/main HEAD", "mkfifo HEAD",

@@ -274,6 +274,7 @@ std::vector<Group> names_groups(Asking which) {
         fail(EAFNOSUPPORT)},
        "socketpair"},
       {"ways to a socket", always(kAsk), "connect"},
+      {"names of sockets", always(kAsk), "bind"},
       further_filters(),
   };
 }
