@@ -28,7 +28,8 @@ Result<std::unique_ptr<Core>> Core::make(GatewayConfig config) {
   said.live.rules = std::move(said.rules);
   TRY(core->take(LiveRules(said.live)));
   // The cell must trust it before its program runs: a leaf of a later one would be a stranger's.
-  if (said.needs_authority || said.ends_all_tls || !said.live.rules.requests.empty() || !core->secrets->empty()) {
+  if (said.needs_authority || said.ends_all_tls || !said.live.rules.requests.empty() ||
+      !core->secrets->empty()) {
     bool given = !said.ca_certificate.empty();
     core->ca = TRY(given ? CellCa::from_pem(said.ca_certificate, said.ca_key) : CellCa::make());
     OPENSSL_cleanse(said.ca_key.data(), said.ca_key.size());
