@@ -31,6 +31,16 @@ json::object arguments_of(json::value args, json::object kwargs) {
   return {{"args", std::move(args)}, {"kwargs", std::move(kwargs)}};
 }
 
+// The arguments are a cell's: a function that asks more of them than they are (boost::json throws)
+// must not end the host.
+Task<Result<json::value>> call_safely(HostFunction function, json::object arguments) {
+  try {
+    co_return co_await function.call(std::move(arguments));
+  } catch (const std::exception& error) {
+    co_return Error::plain(fmt::format("the host's function failed: {}", error.what()));
+  }
+}
+
 std::string no_calls_left(uint32_t budget) {
   return fmt::format("the budget of {} host calls in one exec is spent", budget);
 }
@@ -49,7 +59,7 @@ Task<> work_on(std::shared_ptr<Batch> batch, HostFunction function, json::object
   while (!batch->failed && batch->next < batch->items.size()) {
     size_t mine = batch->next++;
     Result<json::value> value =
-        co_await function.call(arguments_of(std::move(batch->items[mine]), kwargs));
+        co_await call_safely(function, arguments_of(std::move(batch->items[mine]), kwargs));
     if (value)
       batch->values[mine] = std::move(*value);
     else
@@ -129,7 +139,7 @@ Task<Result<json::value>> Lane::run_function(json::object call) {
   if (!items || !items->is_array()) {
     json::value* args = call.if_contains("args");
     json::value given = args && args->is_array() ? std::move(*args) : json::array{};
-    co_return co_await function.call(arguments_of(std::move(given), std::move(kwargs)));
+    co_return co_await call_safely(function, arguments_of(std::move(given), std::move(kwargs)));
   }
   auto batch = std::make_shared<Batch>(loop_, std::move(items->get_array()));
   batch->working = std::min(kBatchWorkers, batch->items.size());

@@ -25,6 +25,7 @@ class Calls:
             self.pass_gate()
         begin = monotonic()
         self.line.current = current = (request, nonce)
+        self.direct_number = number
         threads = count_threads()
         if kind == f.EXEC:
             answer, unchanged = self.execute(body, fds)
@@ -32,6 +33,8 @@ class Calls:
             answer, unchanged = self.other(kind, body, fds)
         bits = self.not_kept | (f.UNCHANGED if unchanged else 0)
         left = count_threads()
+        if self.executor.tasks_run_on:
+            bits |= f.THREADS_LEFT
         if left:
             answer["threads"] = left
             if left > threads:
@@ -49,6 +52,16 @@ class Calls:
             sched_yield()  # the answer first: who waits for it may be on the same processor
             self.gatherer.gather(monotonic() - begin)
             self.take_checkpoint(*current, number is not None)
+
+    def answer_for(self, error):
+        """A call of which nothing could be said, because something of ours failed: its caller waits."""
+        current, self.line.current = self.line.current, None
+        if current is None:
+            return
+        if self.direct_number is not None:
+            self.tell_keeper(f.CHANGED, 0, *current, self.direct_number)
+        self.send_answer(0, current, answer_bytes({"status": "error", "error": plain_error(
+            "the session could not answer: %s: %s" % (type(error).__name__, error))}))
 
     def send_answer(self, bits, current, body):
         try:

@@ -1,6 +1,7 @@
 """Functions of the host that user code can call, and the way out of a call with an early result."""
 
 from _thread import allocate_lock
+from time import sleep
 
 from frames import (
     HOST_CALL,
@@ -14,6 +15,8 @@ from frames import (
 )
 from jsonio import NotJson, Plain, dumps, loads
 
+MAX_UNDER_WAY = 64  # of one session, as the keeper and the host have it too
+SECONDS_BETWEEN_LOOKS = 0.001
 MAX_CALL = 64 << 20  # characters of the arguments of one call
 MAX_BATCH = 10_000
 MAX_FINAL = 16 << 20
@@ -65,7 +68,7 @@ class Line:
         self.number = 0
         self.lock = allocate_lock()
         self.reading = allocate_lock()
-        self.answers = {}
+        self.answers = {}  # of calls that are under way: what has come for each
 
     def renew(self, sock):
         self.sock = sock
@@ -77,22 +80,31 @@ class Line:
         current = self.current
         if current is None:
             raise HostError("no call is running, so the host does not listen")
-        with self.lock:
-            self.number = number = self.number + 1
-        message["call"] = number
         try:
-            body = dumps(Plain(MAX_CALL, 4_000_000).copy(message))
+            plain = Plain(MAX_CALL, 4_000_000).copy(message)
         except NotJson as error:
             raise TypeError("a host function takes values that JSON can say: %s" % error) from None
-        self.answers[number] = None
+        plain["call"] = number = self.take_number(current)
         try:
-            send_message(self.sock, HOST_CALL, 0, current[0], current[1], body)
+            send_message(self.sock, HOST_CALL, 0, current[0], current[1], dumps(plain))
             reply = self.wait(number, current)
         finally:
             self.answers.pop(number, None)
         if "error" in reply:
             raise HostError(str(reply["error"]))
         return reply.get("value")
+
+    def take_number(self, current):
+        """When there is room for one call more. Looks now and then: this many threads are rare."""
+        while True:
+            with self.lock:
+                if len(self.answers) < MAX_UNDER_WAY:
+                    self.number += 1
+                    self.answers[self.number] = None
+                    return self.number
+            sleep(SECONDS_BETWEEN_LOOKS)
+            if self.current is not current:
+                raise HostError("the call that asked is over")
 
     def wait(self, number, current):
         while True:

@@ -22,7 +22,7 @@ from jsonio import dumps, loads
 from magics import HOOK, Magics
 from pages import Gatherer
 from rebirth import high_socket
-from streams import Streams
+from streams import Streams, quietly
 from threads import forget_threads
 
 
@@ -153,11 +153,12 @@ class Interpreter(Calls, Freezing):
                 if message is None:
                     _exit(f.CHANNEL_GONE)
                 self.handle(*message[:6])
-            except BaseException:
+            except BaseException as error:
                 self.tidy()  # a signal handler of the cell raised between two calls
-                if self.to_put_right:
-                    self.streams.end()
+                if self.to_put_right or self.line.current is not None:
                     self.to_put_right = False
+                    quietly(self.streams.end)
+                quietly(lambda: self.answer_for(error))
 
     def next_message(self):
         """None when the socket is gone: the keeper has ended, or the cell has closed it."""

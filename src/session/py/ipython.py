@@ -210,6 +210,12 @@ class IPythonShell:
     def flags(self):
         return self.shell.compile.flags
 
+    def forget_loop(self):
+        """That of %%bash and its kind, whose thread has not come along in a fork."""
+        magics = self.shell.magics_manager.registry.get("ScriptMagics")
+        if magics is not None:
+            magics.event_loop = None
+
     def show(self, value):
         if type(value) is Leave:
             value()

@@ -44,9 +44,19 @@ class Streams:
 
     def point(self, out, err):
         """Where descriptors 1 and 2, and the two text streams, lead to."""
-        for target, number, stream in ((out, 1, self.out), (err, 2, self.err)):
+        for target, number in ((out, 1), (err, 2)):
             if target != number:
                 dup2(target, number)
+        try:
+            self.lead(out, err)
+        except OSError:
+            # The cell has lowered its limit on descriptors below the numbers of these.
+            self.renew()
+            self.put_back()
+            self.lead(out, err)
+
+    def lead(self, out, err):
+        for target, stream in ((out, self.out), (err, self.err)):
             if not is_unusable(stream):
                 dup2(target, stream.own.fd, False)
 
@@ -72,13 +82,7 @@ class Streams:
         self.muted = ()
         if count_threads():
             self.mute_others()
-        try:
-            self.point(out, err)
-        except OSError:
-            # The cell has lowered its limit on descriptors below the numbers of these.
-            self.renew()
-            self.put_back()
-            self.point(out, err)
+        self.point(out, err)
         close(out)
         close(err)
 
@@ -179,7 +183,7 @@ class Own(FileIO):
         """Somebody may hold it still: it takes what is written, and its number is free."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
-            close(fd)
+            quietly(lambda: close(fd))
 
     def write(self, data):
         if self.fd < 0:
