@@ -194,8 +194,8 @@ Task<json::object> RlmOffer::load(Use& use) {
   if (path.empty() || path.find('\0') != std::string::npos)
     co_return error_result("Error: file not found: " + printable(path));
   std::string whole = absolute(path);
-  Result<session::CallAnswer> answer =
-      co_await use.session->load(whole, variable, {as, use.text("encoding")});
+  session::LoadAs how{as, use.text("encoding")};  // no list in braces inside co_await: GCC 12
+  Result<session::CallAnswer> answer = co_await use.session->load(whole, variable, how);
   if (!answer) co_return error_result(load_error_text(answer.error(), path));
   co_return present(use, show_load(*answer, path, variable));
 }

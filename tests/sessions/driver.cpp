@@ -233,9 +233,10 @@ class Driver {
       co_return both(co_await session->set(text(order, "name"), text(order, "kind", "text"),
                                            std::move(bytes)));
     }
-    if (what == "load")
-      co_return both(co_await session->load(text(order, "path"), text(order, "name"),
-                                            {text(order, "as", "auto"), text(order, "encoding")}));
+    if (what == "load") {
+      LoadAs how{text(order, "as", "auto"), text(order, "encoding")};  // GCC 12: not inside
+      co_return both(co_await session->load(text(order, "path"), text(order, "name"), how));
+    }
     if (what == "reset") co_return both(co_await session->reset());
     if (what == "checkpoint") co_return both(co_await session->checkpoint(text(order, "name")));
     if (what == "restore") co_return both(co_await session->restore(text(order, "name")));

@@ -130,6 +130,37 @@ class Science(SessionTest):
                        "_ = pretty.for_type(int, lambda value, printer, cycle: printer.text('INT'))"))
         self.assertEqual((text("5"), text("'5'")), ("INT", "'5'"))
 
+    def test_awaiting_goes_on_after_a_restore_a_branch_and_a_kill(self):
+        s = self.science(ipython=True)
+        wait = "%pwd\nimport asyncio\nawait asyncio.sleep(.001)"  # a magic: IPython's own loop
+        for source in (wait, "await asyncio.sleep(.001)"):
+            self.ok(s.exec(source))
+        s.ask("checkpoint", name="c")
+        s.ask("restore", name="c")
+        self.ok(s.exec(wait))
+        self.ok(s.exec("await asyncio.sleep(.001)"))
+        self.assertNotEqual(s.exec("import os; os._exit(3)")["status"], "ok")
+        self.ok(s.exec(wait))
+        self.ok(s.exec("await asyncio.sleep(.001)"))
+
+    def test_scripts_are_heard_again_and_again(self):
+        s = self.science(ipython=True)
+        for word in ("one", "two", "three"):
+            answer = self.ok(s.exec(f"%%bash\necho {word}; echo err-{word} >&2"))
+            self.assertEqual((answer["output"], answer["errors"]), (word + "\n", f"err-{word}\n"))
+        s.ask("checkpoint", name="c")
+        s.ask("restore", name="c")
+        self.assertEqual(self.ok(s.exec("%%bash\necho four"))["output"], "four\n")
+
+    def test_tasks_of_a_stopped_cell_are_ended_by_ipython_too(self):
+        s = self.science(ipython=True)
+        self.ok(s.exec("import asyncio\nasync def tick():\n    while True:\n        await asyncio.sleep(.005); print('late')"))
+        stopped = s.exec("%pwd\nt = asyncio.get_running_loop().create_task(tick())\nawait asyncio.sleep(60)",
+                         timeout=500)
+        self.assertEqual((stopped["status"], stopped["ended"]), ("timeout", {}), stopped["notes"])
+        answer = self.ok(s.exec("%pwd\nawait asyncio.sleep(.1)"))
+        self.assertNotIn("late", answer["output"])
+
     def test_what_ipython_looks_up_among_the_variables_comes_back(self):
         s = self.science(ipython=True)
 
