@@ -22,6 +22,11 @@ std::vector<std::string> sources_without_idmap(const std::vector<Mount>&,
 // Whether the kernel lists the children of a process; of use to the landlock tier alone.
 bool kernel_lists_children();
 
+struct Account {
+  std::string name, home;  // of /etc/passwd; empty for who is not in it
+};
+Account account_of(uid_t user);
+
 // Who runs this process, from where.
 Caller current_caller(char** environment);
 

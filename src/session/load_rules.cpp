@@ -45,6 +45,22 @@ constexpr std::string_view kCredentials[] = {
     ".mozilla", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
     ".config/microsoft-edge", ".thunderbird"};
 
+// Of the system: what root can read and nobody else should.
+constexpr std::string_view kSystemSecrets[] = {"/etc/shadow",
+                                               "/etc/shadow-",
+                                               "/etc/gshadow",
+                                               "/etc/gshadow-",
+                                               "/etc/sudoers",
+                                               "/etc/sudoers.d",
+                                               "/etc/ssh",
+                                               "/etc/ssl/private",
+                                               "/etc/krb5.keytab",
+                                               "/var/lib/sss",
+                                               "/var/lib/samba/private",
+                                               "/etc/NetworkManager/system-connections",
+                                               "/etc/wireguard",
+                                               "/etc/ppp"};
+
 constexpr size_t kMostRuleParts = 64;  // of a pattern
 constexpr size_t kMostTurns = 512;     // on the way to where one begins
 
@@ -172,10 +188,16 @@ LoadRules::LoadRules(std::string_view home, const std::vector<std::string>& more
                      const std::vector<LoadPattern>& patterns) {
   while (home.size() > 1 && home.ends_with('/')) home.remove_suffix(1);
   home_ = home;
+  deny_credentials_below(home);
+  Names names;
+  for (std::string_view path : kSystemSecrets) deny(std::string(path), names);
+  hide({more, patterns});
+}
+
+void LoadRules::deny_credentials_below(std::string_view home) {
   Names names;
   if (!home.empty())
     for (std::string_view name : kCredentials) deny(fmt::format("{}/{}", home, name), names);
-  hide({more, patterns});
 }
 
 void LoadRules::deny(std::string path, Names& names) {

@@ -83,6 +83,7 @@ class LoadRules {
   // A folder of caisson's own: snapshots, tokens and the files of all sessions. Of it a session may
   // have what lies in its own workspace.
   void deny_own(std::string path);
+  void deny_credentials_below(std::string_view home);
   void hide(const HiddenFromLoad&);
   Task<> look_again(Loop&);
   // Pure. The error says which rule it was.

@@ -53,6 +53,22 @@ TEST(LoadRules, FoldersOfKeysBelowHomeAreDenied) {
     EXPECT_TRUE(rules.judge(file(path)).ok()) << path;
 }
 
+TEST(LoadRules, SecretsOfTheSystemAreDenied) {
+  LoadRules rules("/nowhere/home", {});
+  for (const char* path : {"/etc/shadow", "/etc/ssh/ssh_host_ed25519_key", "/etc/sudoers.d/x"})
+    EXPECT_FALSE(rules.judge(file(path)).ok()) << path;
+  for (const char* path : {"/etc/passwd", "/etc/hosts", "/etc/ssl/certs/x.pem"})
+    EXPECT_TRUE(rules.judge(file(path)).ok()) << path;
+}
+
+TEST(LoadRules, SoAreKeysBelowAnotherHome) {
+  LoadRules rules("/nowhere/home", {});
+  EXPECT_TRUE(rules.judge(file("/nowhere/other/.ssh/id")).ok());
+  rules.deny_credentials_below("/nowhere/other");
+  EXPECT_FALSE(rules.judge(file("/nowhere/other/.ssh/id")).ok());
+  EXPECT_FALSE(rules.judge(file("/nowhere/home/.ssh/id")).ok());
+}
+
 TEST(LoadRules, MorePathsMayBeNamed) {
   LoadRules rules("/nowhere/home", {"/data/secret/", "~/notes"});
   EXPECT_FALSE(rules.judge(file("/data/secret/a")).ok());

@@ -10,6 +10,7 @@
 
 #include "base/control.h"
 #include "base/text.h"
+#include "host/probe.h"
 #include "seccomp/filters.h"
 #include "session/branch_copy.h"
 #include "session/cell_maker.h"
@@ -83,6 +84,9 @@ LocalMaker::LocalMaker(Loop& loop, SessionHostOptions options, Result<StateFolde
           UniqueFd{folders_ ? ::fcntl(folders_->trash(), F_DUPFD_CLOEXEC, 3) : -1})),
       dying_(std::make_shared<DyingCells>(loop)),
       load_rules_(options_.home, options_.deny_load, options_.load_patterns) {
+  // HOME is what its caller says; the account's own folder has the keys.
+  if (std::string home = account_of(::geteuid()).home; home != options_.home)
+    load_rules_.deny_credentials_below(home);
   if (options_.environment.empty())
     for (char** one = environ; *one; ++one) options_.environment.emplace_back(*one);
   for (const std::string& folder : options_.written) written_.add_folder(folder);
