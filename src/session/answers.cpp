@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostDepth = 128;
 constexpr size_t kMostText = 500;  // of the keeper's reasons, in a note
+constexpr size_t kMostNotesInside = 64, kMostNoteInside = 2000;  // of the interpreter's own
 constexpr std::string_view kStatuses[] = {"ok", "error", "exit", "final", "interrupted", "missing"};
 
 std::string text_at(const json::object& object, std::string_view key) {
@@ -133,6 +134,19 @@ std::string text_of_note(std::string_view body) {
   std::vector<std::string> parts{"between calls, the interpreter ended: " + text_at(*note, "why")};
   tell_way_back(*note, parts);
   return join(parts, "; ");
+}
+
+std::vector<std::string> all_notes(const CallAnswer& answer) {
+  std::vector<std::string> notes = answer.notes;
+  const json::value* inside = answer.result.if_contains("notes");
+  if (!inside || !inside->is_array()) return notes;
+  const size_t most = notes.size() + kMostNotesInside;
+  for (const json::value& note : inside->get_array()) {
+    if (notes.size() == most) break;
+    if (note.is_string())
+      notes.emplace_back(std::string_view(note.get_string()).substr(0, kMostNoteInside));
+  }
+  return notes;
 }
 
 std::string not_kept(const json::object& checkpoint) {

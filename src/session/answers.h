@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_size.h"
 #include "base/result.h"
@@ -28,6 +29,10 @@ CallAnswer answer_from_ended(std::string_view body);
 CallAnswer answer_lost(std::string why);
 // The interpreter died while no call ran: told with the next answer.
 std::string text_of_note(std::string_view body);
+
+// What a person is to be told: the host's own notes first, then those of the interpreter, bounded.
+// Theirs may be any bytes: who shows them cleans them.
+std::vector<std::string> all_notes(const CallAnswer&);
 
 // Of a checkpoint's entry: what it could not hold, in one line; empty when it holds everything.
 std::string not_kept(const boost::json::object& checkpoint);

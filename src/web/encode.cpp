@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "session/answers.h"
 #include "web/spec_json.h"
 #include "web/utf8.h"
 
@@ -65,7 +66,7 @@ json::object answer_json(const CallAnswer& answer, WithOutput output) {
   object["stderr_cut"] = answer.errors_cut;
   if (!answer.ended.empty()) object["ended"] = answer.ended;
   json::array notes;
-  for (const std::string& note : answer.notes) notes.emplace_back(lossy_utf8(note));
+  for (const std::string& note : session::all_notes(answer)) notes.emplace_back(lossy_utf8(note));
   object["notes"] = std::move(notes);
   object["ms"] = answer.milliseconds;
   return object;
@@ -135,7 +136,7 @@ std::string compat_errors(const CallAnswer& answer) {
     end_line(text);
     if (traceback && traceback->is_string()) text += traceback->get_string();
   }
-  for (const std::string& note : answer.notes) {
+  for (const std::string& note : session::all_notes(answer)) {
     end_line(text);
     text += lossy_utf8(note);
   }

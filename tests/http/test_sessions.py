@@ -61,6 +61,13 @@ class Sessions(ServerTest):
                                 "timeout_ms", "at least 1")
         self.assertEqual(self.exec(name, "1", timeout_ms=None)["status"], "ok")
 
+    def test_what_the_interpreter_notes_is_told(self):
+        name = self.new()
+        said = ["6 rich results were left out: too many or too large"]
+        self.assertEqual(self.exec(name, "for i in range(70): display(i)")["notes"], said)
+        shown = self.server.cli("exec", name, "-c", "for i in range(70): display(i)")
+        self.assertEqual((shown.code, shown.err), (0, f"caisson: {said[0]}\n"), shown)
+
     def test_members_that_exec_does_not_know_are_refused(self):
         name = self.new()
         for more in ({"timeout": 1}, {"bogus": 3}):

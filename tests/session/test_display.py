@@ -61,6 +61,27 @@ class Display(SessionCase):
         self.assertEqual(len(answer.json["displays"]), 64)
         self.assertIn("36 rich results were left out", answer.json["notes"][0])
 
+    def test_what_is_too_large_is_left_out_and_that_is_said(self):
+        answer = self.ok("class Big:\n    def __repr__(self): return 'big'\n"
+                         "    def _repr_html_(self): return 'x' * 9_000_000\n"
+                         "    def _repr_png_(self): return bytes(7_000_000)\n"
+                         "    def _repr_json_(self): return {'k': object()}\n"
+                         "display(Big())\nBig()")
+        for bundle in (answer.json["value"], answer.json["displays"][0]):
+            self.assertEqual(bundle, {"text/plain": "big\n"
+                "[text/html is left out: 9000000 characters, and 8388608 is the most]\n"
+                "[image/png is left out: 7000000 bytes, and 6291456 is the most]\n"
+                "[application/json is left out: a object is not JSON]"})
+
+    def test_a_figure_that_can_not_be_drawn_is_told(self):
+        self.ok(PYPLOT + "\ndef fails(self, file, **kw): raise ValueError('Image size is too large')\n"
+                "Figure.savefig = fails\nFigure.__repr__ = lambda self: 'figure'")
+        said = "figure\n[image/png is left out: it could not be drawn: ValueError: Image size is too large]"
+        answer = self.ok("plt.new()")
+        self.assertEqual(answer.json["value"], {"text/plain": said})
+        self.assertEqual(self.ok("display(plt.new())").json["displays"][0], {"text/plain": said})
+        self.assertEqual(self.ok("plt.new();").json["displays"], [{"text/plain": said}])
+
     def test_a_large_image_goes_by_descriptor(self):
         answer = self.ok("class P:\n    def _repr_png_(self): return bytes(3_000_000)\nP()")
         self.assertEqual(len(base64.b64decode(answer.json["value"]["image/png"])), 3_000_000)
