@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "http/plain_json.h"
 #include "session/answers.h"
 #include "web/spec_json.h"
 #include "web/utf8.h"
@@ -42,7 +43,7 @@ void end_line(std::string& text) {
 }  // namespace
 
 http::Response json_response(const json::value& value, int status) {
-  return {status, {{"Content-Type", "application/json"}}, json::serialize(value) + "\n"};
+  return {status, {{"Content-Type", "application/json"}}, http::plain_json(value) + "\n"};
 }
 
 http::Response error_response(const Error& error) {
@@ -145,7 +146,7 @@ std::string compat_errors(const CallAnswer& answer) {
 
 std::string sse_event(std::string_view name, const json::value& data) {
   // JSON has no bare line ends, so the data is always one line.
-  return fmt::format("event: {}\ndata: {}\n\n", name, json::serialize(data));
+  return fmt::format("event: {}\ndata: {}\n\n", name, http::plain_json(data));
 }
 
 }  // namespace caisson::web
