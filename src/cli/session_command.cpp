@@ -142,9 +142,7 @@ class Verbs {
     json::value answer = TRY(client_->json("GET", target("/vars")));
     std::string text;
     for (const json::value& each : array_of(answer, "variables"))
-      text += fmt::format("{}: {} = {}\n", printable(member_text(each, "name")),
-                          printable(member_text(each, "type")),
-                          printable(member_text(each, "summary")));
+      text += variable_line(each) + "\n";
     return tell(answer, text);
   }
 

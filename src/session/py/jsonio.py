@@ -57,6 +57,13 @@ def loads(data):
     return value
 
 
+def loads_or_none(data):
+    try:
+        return loads(data)
+    except ValueError:
+        return None
+
+
 MAX_KEY_SQUARES = 60_000_000  # the host refuses a little more (base/json_size.h)
 SCALARS = (str, int, float, bool, type(None))
 LEAST_INT, MOST_INT = -(1 << 63), (1 << 64) - 1  # beyond them the host's reader has only doubles
