@@ -268,6 +268,27 @@ class SetAndLoad(SessionCase):
         self.assertIn("pyarrow or fastparquet", error["traceback"])
         self.assertEqual(error["traceback"].count("\n"), 0, error)
 
+    def test_what_a_library_can_not_read_is_told_in_one_line(self):
+        self.ok("import sys, types\nfor name in ('pandas', 'pypdf'):\n"
+                "    sys.modules[name] = types.ModuleType(name)\n"
+                "library = {}\nexec(compile('class ParserError(ValueError): pass\\n'\n"
+                "    'def fails(*a, **k): raise ParserError(\"Corrupt footer\\\\nand more\")',\n"
+                "    '/lib/pandas.py', 'exec'), library)\n"
+                "for name in ('read_parquet', 'read_csv'): setattr(sys.modules['pandas'], name, library['fails'])\n"
+                "sys.modules['pypdf'].PdfReader = library['fails']")
+        for name, more, what in (("a.parquet", {}, "a parquet file"), ("a.csv", {"as": "dataframe"}, "a table"),
+                                 ("a.pdf", {}, "a PDF file")):
+            error = self.load(name, b"%PDF-1.4 broken", **more)["error"]
+            said = "not %s that can be read: ParserError: Corrupt footer" % what
+            self.assertEqual((error["type"], error["message"]), ("CannotLoad", said))
+            self.assertEqual(error["traceback"], "CannotLoad: " + said)
+
+    def test_an_empty_file_of_json_is_called_empty(self):
+        for data in (b"", b" \n"):
+            self.assertEqual(self.load("a.json", data)["error"]["message"], "not JSON: it is empty")
+        self.assertEqual(self.load("a.json", b"nul")["error"]["message"],
+                         "not JSON at character 0; load it as text to see it")
+
     def test_parquet_without_pandas_is_a_clear_error(self):
         if self.ok("import importlib.util\n"
                    "importlib.util.find_spec('pandas') is None").text == "True":

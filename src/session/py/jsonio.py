@@ -44,6 +44,8 @@ def loads(data):
     """The value of bytes or text; ValueError when it is not JSON."""
     text = data if isinstance(data, str) else str(data, "utf-8")
     text = text.strip(" \t\r\n")
+    if not text:
+        raise ValueError("not JSON: it is empty")
     try:
         value, end = scan(text, 0)
     except StopIteration as stop:
