@@ -169,12 +169,18 @@ std::string not_kept(const json::object& checkpoint) {
 Error cell_error(std::string_view doing, std::string_view said) {
   Error error = Error::plain(std::string(doing));
   std::string_view last;
+  // Caisson says last what is wrong, and so does a traceback; other programs say it first, and then
+  // how they are to be used.
+  bool is_told = false, is_traceback = false;
   for (std::string_view line : split(said, '\n')) {
+    is_traceback = is_traceback || line.starts_with("Traceback (");
+    bool is_ours = line.starts_with("caisson: ");
     if (line.starts_with("hint: ")) {
       error.hint = printable(line.substr(6));
-    } else if (!trim(line).empty()) {
-      last = line.starts_with("caisson: ") ? line.substr(9) : line;
+    } else if (is_ours || (!is_told && !trim(line).empty())) {
+      last = is_ours ? line.substr(9) : line;
       error.hint.clear();
+      is_told = !is_ours && !is_traceback;
     }
   }
   if (!last.empty()) error.what += ": " + printable(last.substr(0, kMostText));

@@ -72,6 +72,14 @@ TEST(Answers, TheErrorOfACellIsTheLastThingThatCaissonSaid) {
   EXPECT_EQ(error.what, "session a did not start: cannot do it");
   EXPECT_EQ(error.hint, "do this");
   EXPECT_EQ(cell_error("x", "").what, "x");
+  EXPECT_EQ(cell_error("x",
+                       "pyenv: python3.12: command not found\n\nThe `python3.12' command exists "
+                       "in these versions:\n  3.12.1\n\nNote: see 'pyenv help'\n")
+                .what,
+            "x: pyenv: python3.12: command not found");
+  EXPECT_EQ(cell_error("x", "Traceback (most recent call last):\n  File x\nImportError: y\n").what,
+            "x: ImportError: y");
+  EXPECT_EQ(cell_error("x", "some program\ncaisson: a reason\n").what, "x: a reason");
   EXPECT_LT(cell_error("x", std::string(100000, 'y')).what.size(), 1000u);
 }
 
