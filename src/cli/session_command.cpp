@@ -297,7 +297,11 @@ class Verbs {
       json::value done = TRY(client_->json("POST", target(rest)));
       return confirm(done, "back at " + options_.words[1] + with_losses(done));
     }
-    return confirm(TRY(client_->json("POST", target("/" + verb))), verb + " " + name);
+    json::value done = TRY(client_->json("POST", target("/" + verb)));
+    if (verb == "interrupt")
+      return confirm(done,
+                     (flag_of(done, "interrupted") ? "interrupted " : "nothing runs in ") + name);
+    return confirm(done, verb + " " + name);
   }
 
   SessionOptions options_;

@@ -218,6 +218,23 @@ class Commands(ServerTest):
         told = self.server.cli("exec", name, stdin=b"'\xff'")
         self.assertRegex(told.err, r"^caisson: stdin: not UTF-8\nhint: .*\n$")
 
+    def test_what_is_given_twice_is_a_mistake(self):
+        name = self.fresh()
+        for words in (("exec", name, "-c", "1", "no.py"), ("get", name, "x", "-e", "1"),
+                      ("set", name, "x", "no", "--text", "1")):
+            ended = self.server.cli(*words)
+            self.assertEqual((ended.code, ended.out), (125, ""), ended)
+            self.assertRegex(ended.err, r"^caisson: session \w+: .* at once\nhint: one or the other\n$")
+
+    def test_an_interrupt_of_nothing_says_so(self):
+        name = self.fresh()
+        self.assertEqual(self.run_ok("interrupt", name).err, f"caisson: nothing runs in {name}\n")
+        running = threading.Thread(target=self.server.cli, args=("exec", name, "-c", "import time\ntime.sleep(60)"))
+        running.start()
+        wait_for(lambda: self.ask("GET", f"/v1/sessions/{name}").json["busy"], "a busy session")
+        self.assertEqual(self.run_ok("interrupt", name).err, f"caisson: interrupted {name}\n")
+        running.join()
+
     def test_a_name_of_nothing_is_a_mistake(self):
         name = self.fresh()
         for words in (("new", ""), ("get", name, ""), ("load", name, "", "v"), ("exec", "")):

@@ -420,6 +420,10 @@ class Files(ServerTest):
         self.assertEqual((listed["out.txt"]["type"], listed["out.txt"]["size"]), ("file", 11))
         self.assertEqual(listed["in"]["type"], "folder")
         self.assertEqual(len(self.ok("GET", path + "/in/deep").json["files"]), 1)
+        for folder in ("", "/in"):
+            self.assertEqual(self.ok("GET", path + folder + "/").body, self.ok("GET", path + folder).body)
+        self.assert_refused(self.ask("GET", path + "//in"), 400)
+        self.assert_refused(self.ask("PUT", path + "/", b"x"), 400)
         self.ok("DELETE", path + "/out.txt")
         self.assert_refused(self.ask("GET", path + "/out.txt"), 404)
 
