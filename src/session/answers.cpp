@@ -14,7 +14,8 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMostDepth = 128;
-constexpr size_t kMostText = 500;  // of the keeper's reasons, in a note
+constexpr size_t kMostText = 500;     // of the keeper's reasons, in a note
+constexpr size_t kMostListed = 2000;  // of the names of variables, in a note
 constexpr size_t kMostNotesInside = 64, kMostNoteInside = 2000;  // of the interpreter's own
 constexpr std::string_view kStatuses[] = {"ok", "error", "exit", "final", "interrupted", "missing"};
 
@@ -35,6 +36,12 @@ int64_t number_at(const json::object& object, std::string_view key) {
 bool true_at(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
   return found && found->is_bool() && found->get_bool();
+}
+
+std::string one_left_out(const json::object& entry) {
+  std::string type = text_at(entry, "type"), why = text_at(entry, "why");
+  if (!type.empty() && !why.empty()) type += ": ";
+  return fmt::format("{} ({}{})", text_at(entry, "name"), type, why);
 }
 
 // What the way back gave and what it took.
@@ -147,6 +154,36 @@ std::vector<std::string> all_notes(const CallAnswer& answer) {
       notes.emplace_back(std::string_view(note.get_string()).substr(0, kMostNoteInside));
   }
   return notes;
+}
+
+std::string reason_of(const CallAnswer& answer) {
+  const json::value* error = answer.result.if_contains("error");
+  const json::value* traceback =
+      error && error->is_object() ? error->get_object().if_contains("traceback") : nullptr;
+  if (traceback && traceback->is_string()) {
+    std::string_view text = trim(std::string_view(traceback->get_string()));
+    std::string_view last = text.substr(text.rfind('\n') + 1);
+    if (!last.empty()) return printable(last.substr(0, kMostText));
+  }
+  std::string notes = join(answer.notes, "; ");
+  return printable(notes.empty() ? answer.status : notes);
+}
+
+std::string named_variables(const json::value* list) {
+  if (!list || !list->is_array()) return {};
+  std::vector<std::string> parts;
+  size_t size = 0;
+  for (const json::value& entry : list->get_array()) {
+    if (size > kMostListed) {
+      parts.push_back(fmt::format("and {} more", list->get_array().size() - parts.size()));
+      break;
+    }
+    parts.push_back(entry.is_object()   ? one_left_out(entry.get_object())
+                    : entry.is_string() ? printable(std::string_view(entry.get_string()))
+                                        : "?");
+    size += parts.back().size();
+  }
+  return join(parts, ", ");
 }
 
 std::string not_kept(const json::object& checkpoint) {

@@ -546,3 +546,6 @@ class Branches(ServerTest):
         back = self.ok("PUT", f"/v1/sessions/{two}/snapshot", {"data": saved["data"]}).json
         self.assertIn("x", json.dumps(back["restored"]))
         self.assertEqual(self.exec(two, "x")["value"]["text/plain"], "{'deep': [1, 2]}")
+        self.exec(two, "import os\nos.register_at_fork(after_in_child=lambda: os._exit(7))")
+        refused = self.ask("GET", f"/v1/sessions/{two}/snapshot").json["error"]["what"]
+        self.assertRegex(refused, r"^the snapshot was not taken: CannotSave: .*\(with code 7\)$")

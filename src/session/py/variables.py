@@ -82,9 +82,19 @@ def object_size(value, kind):
             if hasattr(value, "memory_usage"):
                 usage = value.memory_usage()
                 return int(usage.sum() if hasattr(usage, "sum") else usage)
-        return object.__sizeof__(value)
+        return own_size(value, kind)
     except Exception:
         return 0
+
+
+def own_size(value, kind):
+    """Without the value's own word, by the built-in type below it. object.__sizeof__ takes a count of items on trust,
+    and in a generator or a code object that field is something else."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        if base in BUILT_IN:
+            return base.__sizeof__(value)
+    has_items = type.__dict__["__itemsize__"].__get__(kind) != 0
+    return type.__dict__["__basicsize__"].__get__(kind) if has_items else object.__sizeof__(value)
 
 
 def describe_all(namespace, names):
