@@ -10,6 +10,7 @@ MAX_TEXT = 64 * 1024
 MAX_RICH = 8 << 20  # characters of one representation; images count as base64
 MAX_ALL = 24 << 20  # of all in one answer
 MAX_DISPLAYS = 64
+MAX_MIMES = 32  # of one value
 TEXT = "text/plain"
 
 OFFERS = (
@@ -74,20 +75,39 @@ def told(bundle):
 
 
 def add_offers(value, kind, bundle):
+    """All forms at once, and then those that have a method of their own."""
+    add_mimebundle(value, kind, bundle)
     for method, mime in OFFERS:
-        if getattr(kind, method, None) is None:
+        if mime in bundle or getattr(kind, method, None) is None:
             continue
-        try:
-            offered = getattr(value, method)()
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException:
-            continue
-        if isinstance(offered, tuple) and offered:
-            offered = offered[0]
-        data = data_of(offered, mime)
+        data = data_of(ask(value, method), mime)
         if data is not None:
             bundle[mime] = data
+
+
+def add_mimebundle(value, kind, bundle):
+    if getattr(kind, "_repr_mimebundle_", None) is None:
+        return
+    offered = ask(value, "_repr_mimebundle_", include=None, exclude=None)
+    if not issubclass(type(offered), dict):
+        return
+    for mime, data in list(dict.items(offered))[:MAX_MIMES]:
+        found = data_of(data, mime) if type(mime) is str else None
+        if found is not None:
+            bundle[mime[:100]] = found
+    if len(bundle.get(TEXT, "")) > MAX_TEXT:
+        bundle[TEXT] = bundle[TEXT][:MAX_TEXT] + "..."
+
+
+def ask(value, method, **how):
+    """What it offers, without what it says about that."""
+    try:
+        offered = getattr(value, method)(**how)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        return None
+    return offered[0] if isinstance(offered, tuple) and offered else offered
 
 
 def data_of(offered, mime):
@@ -95,7 +115,7 @@ def data_of(offered, mime):
         return None
     if type(offered) is LeftOut:
         return offered
-    if mime == "application/json":
+    if mime == "application/json" or mime.endswith("+json"):
         try:
             return Plain(MAX_RICH).copy(offered)
         except NotJson as error:

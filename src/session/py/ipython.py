@@ -195,8 +195,8 @@ def clean(data):
     """A bundle of IPython's within our bounds: texts, images as base64."""
     bundle = {}
     for mime, value in data.items():
-        found = data_of(value, mime if mime == "application/json" else "text")
-        if isinstance(mime, str) and found is not None:
+        found = data_of(value, mime) if isinstance(mime, str) else None
+        if found is not None:
             bundle[mime[:100]] = found
     return told(bundle)
 
