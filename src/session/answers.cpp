@@ -6,6 +6,7 @@
 
 #include "base/json_size.h"
 #include "base/text.h"
+#include "session/exact_json.h"
 
 namespace caisson::session {
 
@@ -70,10 +71,8 @@ void tell_way_back(const json::object& ended, std::vector<std::string>& notes) {
 
 Result<json::object> parse_object(std::string_view text, size_t most_values) {
   TRY(check_json_size(text, most_values));
-  json::parse_options options;
-  options.max_depth = kMostDepth;
   boost::system::error_code failed;
-  json::value value = json::parse(text, failed, {}, options);
+  json::value value = parse_exactly(text, kMostDepth, failed);
   if (failed) return Error::plain("an answer that is not JSON: " + failed.message());
   json::object* object = value.if_object();
   if (!object) return Error::plain("an answer that is not a JSON object");

@@ -87,7 +87,8 @@ class Commands(ServerTest):
         self.run_ok("set", name, "data", "--as", "json", stdin=b'{"a": [1]}')
         self.assertEqual(self.run_ok("get", name, "-e", "data['a'][0] + 1").out, "2\n")
         self.assertIn("data: dict (1) = {'a': [1]}\n", self.run_ok("vars", name).out)
-        for code, shown in (("1.5", "1.5"), ("[0.1, 100.0]", "[0.1,100.0]"), ("1e16", "1e+16")):
+        for code, shown in (("1.5", "1.5"), ("[0.1, 100.0]", "[0.1,100.0]"), ("1e16", "1e+16"),
+                            ("474.59380568556355", "474.59380568556355")):
             self.assertEqual(self.run_ok("get", name, "-e", code).out, shown + "\n")
         path = os.path.join(self.server.project, "loaded.txt")
         with open(path, "w") as out:
