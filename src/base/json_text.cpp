@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace caisson {
@@ -66,6 +68,13 @@ void JsonText::value(uint64_t number) {
 void JsonText::value(int64_t number) {
   fmt::format_int digits(number);
   raw({digits.data(), digits.size()});
+}
+
+void JsonText::value(double number) {
+  if (!std::isfinite(number)) return null();  // JSON has no word for it
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  raw(text);
 }
 
 }  // namespace caisson

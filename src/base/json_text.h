@@ -29,6 +29,8 @@ class JsonText {
   void value(bool one) { raw(one ? "true" : "false"); }
   void value(uint64_t);
   void value(int64_t);
+  // As Python and JavaScript write it: 1.5, 100.0, 1e+16. (boost::json writes 1.5E0.)
+  void value(double);
   void null() { raw("null"); }
   void raw(std::string_view json);  // a value that is JSON already
   template <class Value>

@@ -11,6 +11,7 @@
 #include "base/scope_exit.h"
 #include "cli/serve_options.h"
 #include "cli/serve_setup.h"
+#include "session/exact_json.h"
 
 extern char** environ;
 
@@ -80,10 +81,8 @@ Result<http::Client> start_server(const Caller& caller, const std::string& socke
 }
 
 Result<json::value> parse(std::string_view text) {
-  json::parse_options options;
-  options.max_depth = kJsonDepth;
   boost::system::error_code failed;
-  json::value value = json::parse(text, failed, {}, options);
+  json::value value = session::parse_exactly(text, kJsonDepth, failed);
   if (failed) return Error::plain("the server's answer is not JSON");
   return value;
 }

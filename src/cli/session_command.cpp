@@ -14,6 +14,7 @@
 #include "cli/session_policy.h"
 #include "cli/session_reports.h"
 #include "host/probe.h"
+#include "http/plain_json.h"
 #include "policy/units.h"
 #include "session/answers.h"
 #include "session/offer.h"
@@ -70,7 +71,7 @@ class Verbs {
 
   // As JSON when that was asked for; else `text` on stdout.
   Result<int> tell(const json::value& answer, const std::string& text) {
-    return print_foreign(options_.json ? json::serialize(answer) + "\n" : text);
+    return print_foreign(options_.json ? http::plain_json(answer) + "\n" : text);
   }
   // The same for what a person need not see: a word on stderr.
   Result<int> confirm(const json::value& answer, const std::string& text) {
@@ -141,9 +142,7 @@ class Verbs {
     json::value answer = TRY(client_->json("GET", target("/vars")));
     std::string text;
     for (const json::value& each : array_of(answer, "variables"))
-      text += fmt::format("{}: {} = {}\n", printable(member_text(each, "name")),
-                          printable(member_text(each, "type")),
-                          printable(member_text(each, "summary")));
+      text += variable_line(each) + "\n";
     return tell(answer, text);
   }
 
@@ -168,7 +167,7 @@ class Verbs {
   // What a call came to: its words, and the exit code of an exec that ends so.
   Result<int> told(const json::value& answer, const std::string& text) {
     int code = answer.is_object() ? exit_code_of(answer.get_object()) : kOwnError;
-    int failed = print_foreign(options_.json ? json::serialize(answer) + "\n" : text);
+    int failed = print_foreign(options_.json ? http::plain_json(answer) + "\n" : text);
     if (!options_.json && answer.is_object()) {
       const json::value* error = answer.get_object().if_contains("error");
       if (code != 0 && error) talk(printable_lines(member_text(*error, "traceback")));
@@ -186,7 +185,7 @@ class Verbs {
     if (member_text(answer, "kind") == "text") return member_text(answer, "text") + "\n";
     const json::value* value =
         answer.is_object() ? answer.get_object().if_contains("value") : nullptr;
-    return value ? json::serialize(*value) + "\n" : std::string();
+    return value ? http::plain_json(*value) + "\n" : std::string();
   }
 
   Result<int> set() {
@@ -298,7 +297,11 @@ class Verbs {
       json::value done = TRY(client_->json("POST", target(rest)));
       return confirm(done, "back at " + options_.words[1] + with_losses(done));
     }
-    return confirm(TRY(client_->json("POST", target("/" + verb))), verb + " " + name);
+    json::value done = TRY(client_->json("POST", target("/" + verb)));
+    if (verb == "interrupt")
+      return confirm(done,
+                     (flag_of(done, "interrupted") ? "interrupted " : "nothing runs in ") + name);
+    return confirm(done, verb + " " + name);
   }
 
   SessionOptions options_;

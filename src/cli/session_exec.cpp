@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "http/plain_json.h"
 
 namespace caisson {
 namespace {
@@ -216,7 +217,7 @@ Result<int> exec_in_session(SessionClient& client, const SessionOptions& options
   json::value body = body_of(TRY(code_of(options)), options);
   if (!options.json) return Call().run(client, options.words[0], body);
   json::value answer = TRY(client.json("POST", session_target(options.words[0], "/exec"), &body));
-  int failed = print_foreign(json::serialize(answer) + "\n");
+  int failed = print_foreign(http::plain_json(answer) + "\n");
   if (failed) return failed;
   return answer.is_object() ? exit_code_of(answer.get_object()) : kOwnError;
 }

@@ -133,10 +133,28 @@ class SessionParser {
     if (std::ranges::find(options_.words, "") != options_.words.end())
       return Error::plain(fmt::format("session {}: \"\" names nothing", verb.name),
                           fmt::format("caisson session {}", verb.usage));
-    if (count >= verb.least && count <= verb.most) return {};
+    if (count >= verb.least && count <= verb.most) return one_source();
     return Error::plain(
         fmt::format("session {}: too {} words", verb.name, count < verb.least ? "few" : "many"),
         fmt::format("caisson session {}", verb.usage));
+  }
+
+  // What is to be run, shown or set is given once: the other would be ignored without a word.
+  Result<void> one_source() const {
+    struct Pair {
+      std::string_view verb, word, option;
+      size_t place;
+      bool is_given;
+    };
+    for (const Pair& pair :
+         {Pair{"exec", "FILE", "-c CODE", 1, options_.code.has_value()},
+          Pair{"get", "VARIABLE", "-e EXPRESSION", 1, options_.expression.has_value()},
+          Pair{"set", "FILE", "--text TEXT", 2, options_.text.has_value()}})
+      if (pair.verb == options_.verb && pair.is_given && options_.words.size() > pair.place)
+        return Error::plain(
+            fmt::format("session {}: {} and a {} at once", pair.verb, pair.option, pair.word),
+            "one or the other");
+    return {};
   }
 
   bool flag(const std::string& name) {

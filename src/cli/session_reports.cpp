@@ -32,6 +32,19 @@ void add_below(const json::array& all, int64_t parent, size_t depth, std::string
   }
 }
 
+// (1000, 2) of an array, (5) of a list or text.
+std::string size_text(const json::value& entry) {
+  json::array shape = array_of(entry, "shape");
+  if (shape.empty()) {
+    int64_t length = whole_of(entry, "length", -1);
+    return length < 0 ? std::string() : fmt::format("({})", length);
+  }
+  std::vector<std::string> sides;
+  for (const json::value& side : shape)
+    if (side.is_int64()) sides.push_back(fmt::to_string(side.get_int64()));
+  return fmt::format("({}{})", join(sides, ", "), sides.size() == 1 ? "," : "");
+}
+
 std::string left_out_line(const json::value& entry, std::string_view what) {
   std::string name = member_text(entry, "name"), type = member_text(entry, "type");
   if (!type.empty()) name += fmt::format(" ({})", type);
@@ -53,6 +66,13 @@ json::array array_of(const json::value& object, std::string_view name) {
 bool flag_of(const json::value& object, std::string_view name) {
   const json::value* found = member(object, name);
   return found && found->is_bool() && found->get_bool();
+}
+
+std::string variable_line(const json::value& entry) {
+  std::string line = member_text(entry, "name") + ": " + member_text(entry, "type");
+  for (const std::string& part : {size_text(entry), member_text(entry, "dtype")})
+    if (!part.empty()) line += " " + part;
+  return printable(line + " = " + member_text(entry, "summary"));
 }
 
 std::string checkpoint_tree(const json::value& answer) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "mcp/texts.h"
+#include "session/answers.h"
 
 namespace caisson::mcp {
 
@@ -87,10 +88,8 @@ std::string ending(const session::CallAnswer& answer) {
 
 void add_notes(Shown& shown, const session::CallAnswer& answer) {
   add_line(shown.text, ending(answer));
-  for (const std::string& note : answer.notes) add_line(shown.text, "[note] " + clean_utf8(note));
-  if (const json::value* notes = at(answer.result, "notes"); notes && notes->is_array())
-    for (const json::value& note : notes->get_array())
-      if (note.is_string()) add_line(shown.text, "[note] " + clean_utf8(note.get_string()));
+  for (const std::string& note : session::all_notes(answer))
+    add_line(shown.text, "[note] " + clean_utf8(note));
 }
 
 // Of a call that gave no value.

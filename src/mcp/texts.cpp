@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "http/plain_json.h"
 
 namespace caisson::mcp {
 
@@ -86,14 +87,7 @@ void write_pretty(std::string& out, const json::value& value, size_t depth) {
   const json::object* object = value.if_object();
   if (array && !array->empty() && depth < kMaxPretty) return write_array(out, *array, depth);
   if (object && !object->empty() && depth < kMaxPretty) return write_object(out, *object, depth);
-  // boost writes 1E0 where Python writes 1.0.
-  if (const double* number = value.if_double()) {
-    std::string text = fmt::format("{}", *number);
-    if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-    out += text;
-    return;
-  }
-  out += json::serialize(value);
+  out += http::plain_json(value);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/json_size.h"
 #include "base/text.h"
+#include "session/exact_json.h"
 
 namespace caisson::session {
 
@@ -14,7 +15,9 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMostDepth = 128;
-constexpr size_t kMostText = 500;  // of the keeper's reasons, in a note
+constexpr size_t kMostText = 500;     // of the keeper's reasons, in a note
+constexpr size_t kMostListed = 2000;  // of the names of variables, in a note
+constexpr size_t kMostNotesInside = 64, kMostNoteInside = 2000;  // of the interpreter's own
 constexpr std::string_view kStatuses[] = {"ok", "error", "exit", "final", "interrupted", "missing"};
 
 std::string text_at(const json::object& object, std::string_view key) {
@@ -34,6 +37,12 @@ int64_t number_at(const json::object& object, std::string_view key) {
 bool true_at(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
   return found && found->is_bool() && found->get_bool();
+}
+
+std::string one_left_out(const json::object& entry) {
+  std::string type = text_at(entry, "type"), why = text_at(entry, "why");
+  if (!type.empty() && !why.empty()) type += ": ";
+  return fmt::format("{} ({}{})", text_at(entry, "name"), type, why);
 }
 
 // What the way back gave and what it took.
@@ -62,10 +71,8 @@ void tell_way_back(const json::object& ended, std::vector<std::string>& notes) {
 
 Result<json::object> parse_object(std::string_view text, size_t most_values) {
   TRY(check_json_size(text, most_values));
-  json::parse_options options;
-  options.max_depth = kMostDepth;
   boost::system::error_code failed;
-  json::value value = json::parse(text, failed, {}, options);
+  json::value value = parse_exactly(text, kMostDepth, failed);
   if (failed) return Error::plain("an answer that is not JSON: " + failed.message());
   json::object* object = value.if_object();
   if (!object) return Error::plain("an answer that is not a JSON object");
@@ -135,6 +142,49 @@ std::string text_of_note(std::string_view body) {
   return join(parts, "; ");
 }
 
+std::vector<std::string> all_notes(const CallAnswer& answer) {
+  std::vector<std::string> notes = answer.notes;
+  const json::value* inside = answer.result.if_contains("notes");
+  if (!inside || !inside->is_array()) return notes;
+  const size_t most = notes.size() + kMostNotesInside;
+  for (const json::value& note : inside->get_array()) {
+    if (notes.size() == most) break;
+    if (note.is_string())
+      notes.emplace_back(std::string_view(note.get_string()).substr(0, kMostNoteInside));
+  }
+  return notes;
+}
+
+std::string reason_of(const CallAnswer& answer) {
+  const json::value* error = answer.result.if_contains("error");
+  const json::value* traceback =
+      error && error->is_object() ? error->get_object().if_contains("traceback") : nullptr;
+  if (traceback && traceback->is_string()) {
+    std::string_view text = trim(std::string_view(traceback->get_string()));
+    std::string_view last = text.substr(text.rfind('\n') + 1);
+    if (!last.empty()) return printable(last.substr(0, kMostText));
+  }
+  std::string notes = join(answer.notes, "; ");
+  return printable(notes.empty() ? answer.status : notes);
+}
+
+std::string named_variables(const json::value* list) {
+  if (!list || !list->is_array()) return {};
+  std::vector<std::string> parts;
+  size_t size = 0;
+  for (const json::value& entry : list->get_array()) {
+    if (size > kMostListed) {
+      parts.push_back(fmt::format("and {} more", list->get_array().size() - parts.size()));
+      break;
+    }
+    parts.push_back(entry.is_object()   ? one_left_out(entry.get_object())
+                    : entry.is_string() ? printable(std::string_view(entry.get_string()))
+                                        : "?");
+    size += parts.back().size();
+  }
+  return join(parts, ", ");
+}
+
 std::string not_kept(const json::object& checkpoint) {
   struct Kind {
     std::string_view key, one, many, rest;
@@ -155,12 +205,18 @@ std::string not_kept(const json::object& checkpoint) {
 Error cell_error(std::string_view doing, std::string_view said) {
   Error error = Error::plain(std::string(doing));
   std::string_view last;
+  // Caisson says last what is wrong, and so does a traceback; other programs say it first, and then
+  // how they are to be used.
+  bool is_told = false, is_traceback = false;
   for (std::string_view line : split(said, '\n')) {
+    is_traceback = is_traceback || line.starts_with("Traceback (");
+    bool is_ours = line.starts_with("caisson: ");
     if (line.starts_with("hint: ")) {
       error.hint = printable(line.substr(6));
-    } else if (!trim(line).empty()) {
-      last = line.starts_with("caisson: ") ? line.substr(9) : line;
+    } else if (is_ours || (!is_told && !trim(line).empty())) {
+      last = is_ours ? line.substr(9) : line;
       error.hint.clear();
+      is_told = !is_ours && !is_traceback;
     }
   }
   if (!last.empty()) error.what += ": " + printable(last.substr(0, kMostText));

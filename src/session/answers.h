@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_size.h"
 #include "base/result.h"
@@ -28,6 +29,15 @@ CallAnswer answer_from_ended(std::string_view body);
 CallAnswer answer_lost(std::string why);
 // The interpreter died while no call ran: told with the next answer.
 std::string text_of_note(std::string_view body);
+
+// What a person is to be told: the host's own notes first, then those of the interpreter, bounded.
+// Theirs may be any bytes: who shows them cleans them.
+std::vector<std::string> all_notes(const CallAnswer&);
+
+// Why a call gave nothing, in one line: the last one of its traceback, or what the host notes.
+std::string reason_of(const CallAnswer&);
+// Variables by name, where one is left out with its type and the reason; empty for no list.
+std::string named_variables(const boost::json::value* list);
 
 // Of a checkpoint's entry: what it could not hold, in one line; empty when it holds everything.
 std::string not_kept(const boost::json::object& checkpoint);

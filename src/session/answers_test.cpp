@@ -7,6 +7,8 @@
 namespace caisson::session {
 namespace {
 
+namespace json = boost::json;
+
 std::string all(const std::vector<std::string>& notes) { return join(notes, "; "); }
 
 TEST(Answers, TheInterpretersStatusIsOneOfTheKnownOnes) {
@@ -66,12 +68,41 @@ TEST(Answers, TextOfACellCanNotSteerATerminal) {
   EXPECT_EQ(cell_error("it", "caisson: \x1b[2J\n").what.find('\x1b'), std::string::npos);
 }
 
+TEST(Answers, AReasonIsOneLine) {
+  CallAnswer answer;
+  answer.status = "lost";
+  EXPECT_EQ(reason_of(answer), "lost");
+  answer.notes = {"it ended", "and so did\x1b all"};
+  EXPECT_EQ(reason_of(answer).substr(0, 22), "it ended; and so did\\x");
+  answer.result = {{"error", {{"traceback", "Traceback:\n  File x\nCannotSave: why\n"}}}};
+  EXPECT_EQ(reason_of(answer), "CannotSave: why");
+}
+
+TEST(Answers, VariablesAreNamedInWords) {
+  EXPECT_EQ(named_variables(nullptr), "");
+  json::value list = json::parse(R"(["a","b"])");
+  EXPECT_EQ(named_variables(&list), "a, b");
+  list = json::parse(
+      R"([{"name":"lk","type":"lock","why":"TypeError: no"},{"name":"m","why":"gone"},5])");
+  EXPECT_EQ(named_variables(&list), "lk (lock: TypeError: no), m (gone), ?");
+  list = json::array(5000, "name");
+  EXPECT_TRUE(named_variables(&list).ends_with("name, and 4499 more")) << named_variables(&list);
+}
+
 TEST(Answers, TheErrorOfACellIsTheLastThingThatCaissonSaid) {
   Error error = cell_error("session a did not start",
                            "caisson: a note\ncaisson: cannot do it\nhint: do this\n");
   EXPECT_EQ(error.what, "session a did not start: cannot do it");
   EXPECT_EQ(error.hint, "do this");
   EXPECT_EQ(cell_error("x", "").what, "x");
+  EXPECT_EQ(cell_error("x",
+                       "pyenv: python3.12: command not found\n\nThe `python3.12' command exists "
+                       "in these versions:\n  3.12.1\n\nNote: see 'pyenv help'\n")
+                .what,
+            "x: pyenv: python3.12: command not found");
+  EXPECT_EQ(cell_error("x", "Traceback (most recent call last):\n  File x\nImportError: y\n").what,
+            "x: ImportError: y");
+  EXPECT_EQ(cell_error("x", "some program\ncaisson: a reason\n").what, "x: a reason");
   EXPECT_LT(cell_error("x", std::string(100000, 'y')).what.size(), 1000u);
 }
 

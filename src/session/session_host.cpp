@@ -331,13 +331,9 @@ Task<> Core::take_up(Self self, std::shared_ptr<LiveSession> session, std::strin
   Result<CallAnswer> answer = co_await session->unsave_within(path, kTakeUpPatience);
   if (!answer)
     co_return session->note_loss("the snapshot was not taken up: " + answer.error().what);
-  if (!answer->ok()) co_return session->note_loss("the snapshot was not taken up");
-  auto names = [&](const char* key) {
-    const json::value* list = answer->result.if_contains(key);
-    return list && list->is_array() && !list->get_array().empty()
-               ? printable(json::serialize(*list).substr(0, 2000))
-               : std::string();
-  };
+  if (!answer->ok())
+    co_return session->note_loss("the snapshot was not taken up: " + reason_of(*answer));
+  auto names = [&](const char* key) { return named_variables(answer->result.if_contains(key)); };
   std::string back = names("restored");
   session->note(back.empty() ? "the snapshot had no variables"
                              : "variables of the snapshot are back: " + back);
@@ -380,7 +376,8 @@ Task<Result<void>> Core::end(Self self, std::string name, bool save_first) {
     if (!answer)
       saved = answer.error();
     else if (!answer->ok())
-      saved = Error::plain(fmt::format("session {}: the snapshot could not be made", name));
+      saved = Error::plain(
+          fmt::format("session {}: the snapshot could not be made: {}", name, reason_of(*answer)));
   }
   bool is_branch = !session->info().parent.empty();
   // While there is a room: it goes with the cell, and a branch's folder with its lane, whose keeper

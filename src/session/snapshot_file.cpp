@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kMark = "caisson-snapshot 1 ";
 constexpr size_t kMostHead = 256;
+constexpr int64_t kMostAhead = 3600;  // of this host's clock
 constexpr size_t kSnapshotPiece = 1 << 20;
 constexpr std::chrono::milliseconds kSnapshotSlice{5};  // of work, before others have their turn
 
@@ -162,7 +163,10 @@ Result<SnapshotHead> parse_snapshot_head(std::string_view file, int64_t now) {
   head.sha256 = std::string(parts[2]);
   head.length = end + 1;
   // No difference is taken of what a file says: there is none of the least number and now.
-  if (head.made > now + 3600 || head.made < now - kSnapshotSeconds)
+  if (head.made > now + kMostAhead)
+    return Error::plain("the snapshot has a time that is still to come",
+                        "is this host's clock right? else start a new session");
+  if (head.made < now - kSnapshotSeconds)
     return Error::plain("the snapshot is older than 30 days", "start a new session");
   return head;
 }

@@ -109,8 +109,12 @@ TEST_F(SnapshotFile, ABitThatChangedIsNoticed) {
 TEST_F(SnapshotFile, AnOldOneIsNotTakenUp) {
   std::string head = snapshot_head(1, sha256_hex("x"), kNow);
   EXPECT_TRUE(parse_snapshot_head(head, kNow + kSnapshotSeconds).ok());
-  EXPECT_FALSE(parse_snapshot_head(head, kNow + kSnapshotSeconds + 1).ok());
-  EXPECT_FALSE(parse_snapshot_head(head, kNow - 7200).ok());
+  Result<SnapshotHead> old = parse_snapshot_head(head, kNow + kSnapshotSeconds + 1);
+  ASSERT_FALSE(old.ok());
+  EXPECT_EQ(old.error().what, "the snapshot is older than 30 days");
+  Result<SnapshotHead> early = parse_snapshot_head(head, kNow - 7200);
+  ASSERT_FALSE(early.ok());
+  EXPECT_EQ(early.error().what, "the snapshot has a time that is still to come");
 }
 
 // Half a GiB that costs the cell nothing would cost the host seconds.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "http/plain_json.h"
+#include "session/answers.h"
 #include "web/spec_json.h"
 #include "web/utf8.h"
 
@@ -41,7 +43,7 @@ void end_line(std::string& text) {
 }  // namespace
 
 http::Response json_response(const json::value& value, int status) {
-  return {status, {{"Content-Type", "application/json"}}, json::serialize(value) + "\n"};
+  return {status, {{"Content-Type", "application/json"}}, http::plain_json(value) + "\n"};
 }
 
 http::Response error_response(const Error& error) {
@@ -65,7 +67,7 @@ json::object answer_json(const CallAnswer& answer, WithOutput output) {
   object["stderr_cut"] = answer.errors_cut;
   if (!answer.ended.empty()) object["ended"] = answer.ended;
   json::array notes;
-  for (const std::string& note : answer.notes) notes.emplace_back(lossy_utf8(note));
+  for (const std::string& note : session::all_notes(answer)) notes.emplace_back(lossy_utf8(note));
   object["notes"] = std::move(notes);
   object["ms"] = answer.milliseconds;
   return object;
@@ -135,7 +137,7 @@ std::string compat_errors(const CallAnswer& answer) {
     end_line(text);
     if (traceback && traceback->is_string()) text += traceback->get_string();
   }
-  for (const std::string& note : answer.notes) {
+  for (const std::string& note : session::all_notes(answer)) {
     end_line(text);
     text += lossy_utf8(note);
   }
@@ -144,7 +146,7 @@ std::string compat_errors(const CallAnswer& answer) {
 
 std::string sse_event(std::string_view name, const json::value& data) {
   // JSON has no bare line ends, so the data is always one line.
-  return fmt::format("event: {}\ndata: {}\n\n", name, json::serialize(data));
+  return fmt::format("event: {}\ndata: {}\n\n", name, http::plain_json(data));
 }
 
 }  // namespace caisson::web

@@ -10,6 +10,7 @@
 
 #include "base/scope_exit.h"
 #include "base/text.h"
+#include "session/answers.h"
 #include "web/base64.h"
 #include "web/calls.h"
 #include "web/files.h"
@@ -27,8 +28,7 @@ std::string passing_path(const Api& api) {
 }
 
 Error unwell(const CallAnswer& answer, std::string_view doing) {
-  std::string why = compat_errors(answer);
-  return Error::plain(fmt::format("{}: {}", doing, why.empty() ? answer.status : why));
+  return Error::plain(fmt::format("{}: {}", doing, session::reason_of(answer)));
 }
 
 Result<std::string> read_file(const std::string& path) {

@@ -128,6 +128,20 @@ TEST(WebEncode, TheHostsWordsWinOverTheInterpreters) {
   EXPECT_TRUE(object["notes"].is_array());
 }
 
+TEST(WebEncode, NotesOfTheInterpreterStandBehindTheHosts) {
+  session::CallAnswer answer;
+  answer.notes = {"it was stopped"};
+  answer.result = {{"notes", json::array{"left out\xff", 5, std::string(5000, 'x')}}};
+  json::array notes = answer_json(answer, WithOutput::kNo)["notes"].as_array();
+  ASSERT_EQ(notes.size(), 3u);
+  EXPECT_EQ(notes[0], "it was stopped");
+  EXPECT_EQ(notes[1], "left out\xef\xbf\xbd");
+  EXPECT_EQ(notes[2].as_string().size(), 2000u);
+  EXPECT_TRUE(compat_errors(answer).starts_with("it was stopped\nleft out"));
+  answer.result = {{"notes", json::array(1000, "again")}};
+  EXPECT_EQ(answer_json(answer, WithOutput::kNo)["notes"].as_array().size(), 65u);
+}
+
 TEST(WebEncode, AnEventIsOneLineOfData) {
   std::string event = sse_event("stdout", json::object{{"text", "a\n\nevent: result\n\r\n"}});
   EXPECT_EQ(event.find("\n\n"), event.size() - 2);

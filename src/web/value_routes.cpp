@@ -56,7 +56,10 @@ Result<LoadOrder> load_order(const http::Request& request) {
 http::Response no_name() { return http::refusal(400, "a variable's name is UTF-8", "%C3%A9 is é"); }
 
 session::FileOrder file_order(const Call& call, session::FileDeed deed) {
-  return {deed, call.entry->session->info().workspace, path_of(call.words), {}};
+  std::vector<std::string> words = call.words;
+  // files/ and files/folder/ are looked at as files and files/folder are.
+  if (deed == session::FileDeed::kLook && !words.empty() && words.back().empty()) words.pop_back();
+  return {deed, call.entry->session->info().workspace, path_of(words), {}};
 }
 
 http::Response file_response(session::FileAnswer answer) {

@@ -86,7 +86,10 @@ class Commands(ServerTest):
         self.assertEqual(self.run_ok("get", name, "text").out, '"\U0001f600"\n')
         self.run_ok("set", name, "data", "--as", "json", stdin=b'{"a": [1]}')
         self.assertEqual(self.run_ok("get", name, "-e", "data['a'][0] + 1").out, "2\n")
-        self.assertIn("data: dict", self.run_ok("vars", name).out)
+        self.assertIn("data: dict (1) = {'a': [1]}\n", self.run_ok("vars", name).out)
+        for code, shown in (("1.5", "1.5"), ("[0.1, 100.0]", "[0.1,100.0]"), ("1e16", "1e+16"),
+                            ("474.59380568556355", "474.59380568556355")):
+            self.assertEqual(self.run_ok("get", name, "-e", code).out, shown + "\n")
         path = os.path.join(self.server.project, "loaded.txt")
         with open(path, "w") as out:
             out.write("from the host")
@@ -215,6 +218,23 @@ class Commands(ServerTest):
             self.assertEqual(ended.code, code, ended)
         told = self.server.cli("exec", name, stdin=b"'\xff'")
         self.assertRegex(told.err, r"^caisson: stdin: not UTF-8\nhint: .*\n$")
+
+    def test_what_is_given_twice_is_a_mistake(self):
+        name = self.fresh()
+        for words in (("exec", name, "-c", "1", "no.py"), ("get", name, "x", "-e", "1"),
+                      ("set", name, "x", "no", "--text", "1")):
+            ended = self.server.cli(*words)
+            self.assertEqual((ended.code, ended.out), (125, ""), ended)
+            self.assertRegex(ended.err, r"^caisson: session \w+: .* at once\nhint: one or the other\n$")
+
+    def test_an_interrupt_of_nothing_says_so(self):
+        name = self.fresh()
+        self.assertEqual(self.run_ok("interrupt", name).err, f"caisson: nothing runs in {name}\n")
+        running = threading.Thread(target=self.server.cli, args=("exec", name, "-c", "import time\ntime.sleep(60)"))
+        running.start()
+        wait_for(lambda: self.ask("GET", f"/v1/sessions/{name}").json["busy"], "a busy session")
+        self.assertEqual(self.run_ok("interrupt", name).err, f"caisson: interrupted {name}\n")
+        running.join()
 
     def test_a_name_of_nothing_is_a_mistake(self):
         name = self.fresh()

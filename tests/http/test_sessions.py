@@ -61,6 +61,13 @@ class Sessions(ServerTest):
                                 "timeout_ms", "at least 1")
         self.assertEqual(self.exec(name, "1", timeout_ms=None)["status"], "ok")
 
+    def test_what_the_interpreter_notes_is_told(self):
+        name = self.new()
+        said = ["6 rich results were left out: too many or too large"]
+        self.assertEqual(self.exec(name, "for i in range(70): display(i)")["notes"], said)
+        shown = self.server.cli("exec", name, "-c", "for i in range(70): display(i)")
+        self.assertEqual((shown.code, shown.err), (0, f"caisson: {said[0]}\n"), shown)
+
     def test_members_that_exec_does_not_know_are_refused(self):
         name = self.new()
         for more in ({"timeout": 1}, {"bogus": 3}):
@@ -413,6 +420,10 @@ class Files(ServerTest):
         self.assertEqual((listed["out.txt"]["type"], listed["out.txt"]["size"]), ("file", 11))
         self.assertEqual(listed["in"]["type"], "folder")
         self.assertEqual(len(self.ok("GET", path + "/in/deep").json["files"]), 1)
+        for folder in ("", "/in"):
+            self.assertEqual(self.ok("GET", path + folder + "/").body, self.ok("GET", path + folder).body)
+        self.assert_refused(self.ask("GET", path + "//in"), 400)
+        self.assert_refused(self.ask("PUT", path + "/", b"x"), 400)
         self.ok("DELETE", path + "/out.txt")
         self.assert_refused(self.ask("GET", path + "/out.txt"), 404)
 
@@ -535,3 +546,6 @@ class Branches(ServerTest):
         back = self.ok("PUT", f"/v1/sessions/{two}/snapshot", {"data": saved["data"]}).json
         self.assertIn("x", json.dumps(back["restored"]))
         self.assertEqual(self.exec(two, "x")["value"]["text/plain"], "{'deep': [1, 2]}")
+        self.exec(two, "import os\nos.register_at_fork(after_in_child=lambda: os._exit(7))")
+        refused = self.ask("GET", f"/v1/sessions/{two}/snapshot").json["error"]["what"]
+        self.assertRegex(refused, r"^the snapshot was not taken: CannotSave: .*\(with code 7\)$")

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import unittest
 
 import host
 from case import SessionCase, is_gone, wait_until
 
+SCIENCE = os.environ.get("CAISSON_SCIENCE")
 
-class Checkpoints(SessionCase):
+
+class CheckpointCase(SessionCase):
     def keep(self, name, kind=host.DONE):
         frame = self.session.ask(host.CHECKPOINT, {"name": name})
         self.assertEqual(frame.kind, kind, frame)
@@ -18,6 +21,30 @@ class Checkpoints(SessionCase):
             for name in entry["names"]:
                 self.session.ask(host.DROP, {"name": name})
 
+    def draws_after_restores(self, make, draw):
+        self.ok(make)
+        self.keep("own")
+        draws = set()
+        for _ in range(3):
+            self.session.ask(host.RESTORE, {"name": "own"})
+            draws.add(self.ok(draw).text)
+        self.session.ask(host.DROP, {"name": "own"})
+        return draws
+
+
+@unittest.skipUnless(SCIENCE, "CAISSON_SCIENCE names no interpreter")
+class OfScience(CheckpointCase):
+    options = {"python": SCIENCE, "flags": ("-I",)}
+
+    def test_generators_of_numpy_that_are_variables_are_seeded_anew(self):
+        make = ("import numpy as np\nrng = np.random.default_rng(42)\nold = np.random.RandomState(1)\n"
+                "other = np.random.RandomState(np.random.PCG64(1))\nbits = np.random.Philox(1)")
+        for draw in ("rng.random()", "rng.spawn(1)[0].random()", "old.rand()", "other.rand()",
+                     "bits.random_raw()"):
+            self.assertEqual(len(self.draws_after_restores(make, draw)), 3, draw)
+
+
+class Checkpoints(CheckpointCase):
     def test_a_crash_loses_the_call_and_nothing_else(self):
         self.ok("x = [1]")
         answer = self.ended("x.append(2)\nimport os\nos._exit(3)")
@@ -143,14 +170,15 @@ class Checkpoints(SessionCase):
         self.assertEqual(len(found), 2)
         self.assertNotIn("[]", found)
 
-    def test_generators_of_the_user_are_copies_that_draw_the_same(self):
-        # The control of the test above, and a limit that docs/session-frames.md names.
-        self.ok("import random\nown = random.Random(1)")
-        self.keep("own")
-        draws = set()
-        for _ in range(2):
-            self.session.ask(host.RESTORE, {"name": "own"})
-            draws.add(self.ok("own.random()").text)
+    def test_generators_that_are_variables_are_seeded_anew(self):
+        make = ("import random\nclass Own(random.Random):\n    def seed(self, *a): pass\n"
+                "one, two, safe = random.Random(1), Own(), random.SystemRandom()")
+        self.assertEqual(len(self.draws_after_restores(make, "one.random()")), 3)
+        self.assertEqual(len(self.draws_after_restores(make, "two.random()")), 3)
+
+    def test_generators_elsewhere_are_copies_that_draw_the_same(self):
+        # The control of the tests above, and a limit that docs/sessions.md names.
+        draws = self.draws_after_restores("import random\nown = [random.Random(1)]", "own[0].random()")
         self.assertEqual(len(draws), 1)
 
     def test_a_seed_holds_between_calls(self):

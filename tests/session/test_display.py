@@ -22,6 +22,23 @@ plt = pyplot
 """
 
 
+# Of IPython what shows: the module is imported from a folder as the real one is.
+IPYTHON = """
+import os, sys, tempfile, types
+top = tempfile.mkdtemp()
+os.makedirs(top + '/IPython/core')
+for name in ('/IPython/__init__.py', '/IPython/core/__init__.py'): open(top + name, 'w').close()
+with open(top + '/IPython/core/display_functions.py', 'w') as file:
+    file.write('def display(*values, **more): print(*values)')
+sys.path.insert(0, top)
+class InteractiveShell:
+    made = False
+    initialized = classmethod(lambda kind: kind.made)
+shells = sys.modules['IPython.core.interactiveshell'] = types.ModuleType('shells')
+shells.InteractiveShell = InteractiveShell
+"""
+
+
 class Display(SessionCase):
     def test_offers_of_an_object(self):
         answer = self.ok(
@@ -34,6 +51,32 @@ class Display(SessionCase):
         self.assertEqual(answer.json["value"], {
             "text/plain": "rich", "text/html": "<b>é</b>", "text/markdown": "*m*",
             "image/png": base64.b64encode(b"\x89PNG").decode(), "application/json": {"k": [1]}})
+
+    def test_all_forms_at_once(self):
+        self.ok("class All:\n    def __init__(self, forms): self.forms = forms\n    def __repr__(self): return 'all'\n"
+                "    def _repr_mimebundle_(self, include, exclude): return self.forms\n"
+                "    def _repr_html_(self): return '<i>'")
+        for forms, shown in (
+                ("{'text/html': '<b>', 'application/x.v5+json': {'k': 1}, 5: 'x'}, {'meta': 1}",
+                 {"text/plain": "all", "text/html": "<b>", "application/x.v5+json": {"k": 1}}),
+                ("{'text/plain': 'other', 'image/png': b'\\x89PNG'}",
+                 {"text/plain": "other", "text/html": "<i>", "image/png": "iVBORw=="}),
+                ("{'text/plain': 'x' * 70000}", {"text/plain": "x" * 65536 + "...", "text/html": "<i>"}),
+                ("None", {"text/plain": "all", "text/html": "<i>"})):
+            self.assertEqual(self.ok("All((%s))" % forms).json["value"], shown)
+            self.assertEqual(self.ok("display(All((%s)))" % forms).json["displays"], [shown])
+
+    def test_display_of_ipython_shows_where_no_shell_runs(self):
+        self.ok(IPYTHON)
+        answer = self.ok("from IPython.core.display_functions import display\n"
+                         "class H:\n    def __repr__(self): return 'h'\n    def _repr_html_(self): return '<b>'\n"
+                         "display(H(), 5)\ndisplay({'text/html': '<u>'}, raw=True)")
+        self.assertEqual(answer.out, b"")
+        html, number, raw = answer.json["displays"]
+        self.assertEqual(html, {"text/plain": "h", "text/html": "<b>"})
+        self.assertEqual((number["text/plain"], raw["text/html"]), ("5", "<u>"))
+        answer = self.ok("InteractiveShell.made = True\ndisplay(6)")  # it is the shell's then
+        self.assertEqual(answer.out, b"6\n")
 
     def test_a_class_that_offers_is_not_an_object_that_offers(self):
         self.ok("class Rich:\n    def _repr_html_(self): return 'x'")
@@ -60,6 +103,27 @@ class Display(SessionCase):
         answer = self.ok("for i in range(100): display(i)")
         self.assertEqual(len(answer.json["displays"]), 64)
         self.assertIn("36 rich results were left out", answer.json["notes"][0])
+
+    def test_what_is_too_large_is_left_out_and_that_is_said(self):
+        answer = self.ok("class Big:\n    def __repr__(self): return 'big'\n"
+                         "    def _repr_html_(self): return 'x' * 9_000_000\n"
+                         "    def _repr_png_(self): return bytes(7_000_000)\n"
+                         "    def _repr_json_(self): return {'k': object()}\n"
+                         "display(Big())\nBig()")
+        for bundle in (answer.json["value"], answer.json["displays"][0]):
+            self.assertEqual(bundle, {"text/plain": "big\n"
+                "[text/html is left out: 9000000 characters, and 8388608 is the most]\n"
+                "[image/png is left out: 7000000 bytes, and 6291456 is the most]\n"
+                "[application/json is left out: a object is not JSON]"})
+
+    def test_a_figure_that_can_not_be_drawn_is_told(self):
+        self.ok(PYPLOT + "\ndef fails(self, file, **kw): raise ValueError('Image size is too large')\n"
+                "Figure.savefig = fails\nFigure.__repr__ = lambda self: 'figure'")
+        said = "figure\n[image/png is left out: it could not be drawn: ValueError: Image size is too large]"
+        answer = self.ok("plt.new()")
+        self.assertEqual(answer.json["value"], {"text/plain": said})
+        self.assertEqual(self.ok("display(plt.new())").json["displays"][0], {"text/plain": said})
+        self.assertEqual(self.ok("plt.new();").json["displays"], [{"text/plain": said}])
 
     def test_a_large_image_goes_by_descriptor(self):
         answer = self.ok("class P:\n    def _repr_png_(self): return bytes(3_000_000)\nP()")

@@ -1,5 +1,7 @@
 """Exec: output, values, errors, await, magics, exits."""
 
+import re
+
 import host
 from case import SessionCase
 
@@ -67,6 +69,11 @@ class Exec(SessionCase):
         self.assertNotIn("caisson", trace)
         self.assertNotIn("\x1b", trace)
 
+    def test_the_mark_below_a_last_line_stands_under_what_failed(self):
+        """Python 3.11 and 3.12 take the last character of a line for its end."""
+        told = [self.error(source).json["error"]["traceback"] for source in ("1+1/0", "1+1/0\n")]
+        self.assertEqual(*(re.sub(r"<cell \d+>", "<cell>", one) for one in told))
+
     def test_causes_and_contexts_are_told(self):
         trace = self.error(
             "try:\n    1/0\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e",
@@ -109,6 +116,19 @@ class Exec(SessionCase):
         self.assertEqual(self.ok("await t").text, "42")
         self.assertEqual(self.ok("async def f():\n    return 7\nawait f()").text, "7")
         self.assertEqual(self.ok("asyncio.run(f())").text, "7")
+
+    def test_where_a_cell_awaits_is_told_when_it_is_stopped(self):
+        self.ok("import asyncio\nasync def inner():\n    await asyncio.sleep(60)")
+        answer = self.session.exec("x = 1\nawait inner()", timeout_ms=200)
+        self.assertEqual(answer.json["status"], "interrupted", answer)
+        told = answer.json["error"]["traceback"]
+        if self.ok("import sys\nsys.version_info >= (3, 11)").text == "False":
+            return  # there asyncio has let go of those frames by then
+        self.assertRegex(told, r'cell \d+>", line 2, in <module>\n    await inner\(\)\n')
+        self.assertRegex(told, r'cell \d+>", line 3, in inner\n    await asyncio.sleep\(60\)\n')
+        self.assertTrue(told.endswith("\nKeyboardInterrupt"), told)
+        self.assertNotIn("base_events", told)
+        self.assertNotIn("Cancelled", told)
 
     def test_futures_hold_for_later_cells(self):
         self.ok("from __future__ import annotations")

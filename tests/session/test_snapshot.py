@@ -42,6 +42,14 @@ class Snapshot(SessionCase):
         self.assertEqual(sorted(e["name"] for e in report["skipped"]), ["file", "gen", "lock"])
         self.assertIn("b", report["saved"])
 
+    def test_a_generator_is_left_out_for_what_it_is(self):
+        self.ok("gen = (i for i in 'x')\nasync def a(): yield 1\nag = a()\nframe = gen.gi_frame\ncode = a.__code__")
+        why = self.left_out(self.save()[1])
+        self.assertIn("cannot pickle", why["gen"])
+        self.assertEqual([name for name in why if "TooLarge" in why[name]], [])
+        for entry in self.session.vars()["variables"]:
+            self.assertLess(entry["size"], 1 << 20, entry)
+
     def left_out(self, report):
         return {entry["name"]: entry["why"] for entry in report["skipped"]}
 

@@ -79,6 +79,33 @@ class Variables(SessionCase):
         self.assertEqual(len([v for v in self.session.vars()["variables"] if v["name"] == "x"]), 1)
         self.assertEqual(self.session.notes, [])
 
+    def test_one_bad_repr_takes_no_summary_from_those_behind_it(self):
+        self.ok("import os, signal\nclass Says:\n    def __init__(self, what): self.what = what\n"
+                "    def __repr__(self): return self.what()\n"
+                "def leave(): raise SystemExit\ndef stop(): raise KeyboardInterrupt\n"
+                "def hang():\n    while True: pass\n"
+                "a, b, c = Says(leave), Says(stop), Says(lambda: os._exit(3))\n"
+                "d, e, f = Says(lambda: os.kill(os.getpid(), 9)), Says(hang), Says(lambda: 'fine')")
+        found = {v["name"]: v["summary"] for v in self.session.vars()["variables"]}
+        self.assertEqual((found["a"], found["b"], found["f"]), (
+            "<Says whose repr raised SystemExit>", "<Says whose repr raised KeyboardInterrupt>", "fine"))
+        self.assertEqual(found["c"], "<Says: its repr ended the process (with code 3)>")
+        self.assertIn("ended the process (by signal 9", found["d"])
+        self.assertEqual(found["e"], "<Says: its repr took too long>")
+
+    def test_many_bad_reprs_take_no_more_than_their_time(self):
+        self.ok("class Hangs:\n    def __repr__(self):\n        while True: pass\n"
+                "for i in range(50): globals()['v%d' % i] = Hangs()")
+        started = time.monotonic()
+        found = [v["summary"] for v in self.session.vars()["variables"] if v["type"] == "Hangs"]
+        self.assertLess(time.monotonic() - started, 10)
+        self.assertIn("too long", found[0])
+        self.assertEqual(found[-1], "<Hangs: not asked: there was no time left>")
+        self.ok("for i in range(50): del globals()['v%d' % i]\nimport os\n"
+                "os.register_at_fork(after_in_child=lambda: os._exit(7))\n"
+                "class R:\n    def __repr__(self): return 'r'\nr = R()")
+        self.assertIn("no fork of the session comes to ask it (with code 7)", self.entry("r")["summary"])
+
     def test_get_gives_json_when_it_can(self):
         self.ok("x = {'a': [1, 2.5, None, True, 'é'], 3: (4,)}")
         found = self.session.get("x")
@@ -240,6 +267,27 @@ class SetAndLoad(SessionCase):
         self.assertEqual(error["message"].count("\n"), 0)
         self.assertIn("pyarrow or fastparquet", error["traceback"])
         self.assertEqual(error["traceback"].count("\n"), 0, error)
+
+    def test_what_a_library_can_not_read_is_told_in_one_line(self):
+        self.ok("import sys, types\nfor name in ('pandas', 'pypdf'):\n"
+                "    sys.modules[name] = types.ModuleType(name)\n"
+                "library = {}\nexec(compile('class ParserError(ValueError): pass\\n'\n"
+                "    'def fails(*a, **k): raise ParserError(\"Corrupt footer\\\\nand more\")',\n"
+                "    '/lib/pandas.py', 'exec'), library)\n"
+                "for name in ('read_parquet', 'read_csv'): setattr(sys.modules['pandas'], name, library['fails'])\n"
+                "sys.modules['pypdf'].PdfReader = library['fails']")
+        for name, more, what in (("a.parquet", {}, "a parquet file"), ("a.csv", {"as": "dataframe"}, "a table"),
+                                 ("a.pdf", {}, "a PDF file")):
+            error = self.load(name, b"%PDF-1.4 broken", **more)["error"]
+            said = "not %s that can be read: ParserError: Corrupt footer" % what
+            self.assertEqual((error["type"], error["message"]), ("CannotLoad", said))
+            self.assertEqual(error["traceback"], "CannotLoad: " + said)
+
+    def test_an_empty_file_of_json_is_called_empty(self):
+        for data in (b"", b" \n"):
+            self.assertEqual(self.load("a.json", data)["error"]["message"], "not JSON: it is empty")
+        self.assertEqual(self.load("a.json", b"nul")["error"]["message"],
+                         "not JSON at character 0; load it as text to see it")
 
     def test_parquet_without_pandas_is_a_clear_error(self):
         if self.ok("import importlib.util\n"

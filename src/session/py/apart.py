@@ -118,25 +118,14 @@ class Apart:
         return bool(watcher.poll(0))
 
 
-def run_apart(work, seconds, bound):
-    """What work(write) wrote, up to a number of bytes, until it ends or the time is up."""
-    try:
-        apart = Apart(work)
-    except OSError:
-        return b""
-    parts, size, until = [], 0, monotonic() + seconds
-    try:
-        while size < bound:
-            part = apart.more(until)
-            if not part:
-                break
-            parts.append(part)
-            size += len(part)
-    except Late:
-        pass
-    finally:
-        apart.end()
-    return b"".join(parts)
+def manner(ended):
+    """How a fork had ended, behind what is said of it."""
+    if ended is None:
+        return ""
+    code, signal = ended
+    if signal == 9:
+        return " (by signal 9: there may not have been memory enough)"
+    return " (by signal %d)" % signal if signal else " (with code %d)" % code
 
 
 def be_child(work, reader, writer):

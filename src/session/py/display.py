@@ -2,6 +2,7 @@
 
 import sys
 
+from errors import message_of
 from jsonio import NotJson, Plain
 from texts import BoundedRepr, own_repr, type_name
 
@@ -9,6 +10,8 @@ MAX_TEXT = 64 * 1024
 MAX_RICH = 8 << 20  # characters of one representation; images count as base64
 MAX_ALL = 24 << 20  # of all in one answer
 MAX_DISPLAYS = 64
+MAX_MIMES = 32  # of one value
+TEXT = "text/plain"
 
 OFFERS = (
     ("_repr_html_", "text/html"),
@@ -21,6 +24,10 @@ OFFERS = (
 )
 PLAIN_TYPES = frozenset((
     int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range))
+
+
+class LeftOut(str):
+    """Why a representation is not there. It stands in its place until `told`."""
 
 
 class Displays:
@@ -49,53 +56,84 @@ def bundle_of(value):
     """{mime type: text}; images as base64."""
     kind = type(value)
     if kind in PLAIN_TYPES:
-        return {"text/plain": BoundedRepr(MAX_TEXT, own_repr(MAX_TEXT)).text(value)[0]}
-    bundle = {"text/plain": own_repr(MAX_TEXT)(value)}
+        return {TEXT: BoundedRepr(MAX_TEXT, own_repr(MAX_TEXT)).text(value)[0]}
+    bundle = {TEXT: own_repr(MAX_TEXT)(value)}
     if is_figure(kind):
-        png = png_of_figure(value)
-        if png:
-            bundle["image/png"] = png
-        return bundle
-    if isinstance(value, type):
-        return bundle
-    add_offers(value, kind, bundle)
+        bundle["image/png"] = png_of_figure(value)
+    elif not isinstance(value, type):
+        add_offers(value, kind, bundle)
+    return told(bundle)
+
+
+def told(bundle):
+    """What is left out is said in the text, which is shown wherever the rest would have been."""
+    missing = [mime for mime, data in bundle.items() if type(data) is LeftOut]
+    said = ["[%s is left out: %s]" % (mime, bundle.pop(mime)) for mime in missing]
+    if said:
+        bundle[TEXT] = "\n".join([bundle[TEXT], *said] if TEXT in bundle else said)
     return bundle
 
 
 def add_offers(value, kind, bundle):
+    """All forms at once, and then those that have a method of their own."""
+    add_mimebundle(value, kind, bundle)
     for method, mime in OFFERS:
-        if getattr(kind, method, None) is None:
+        if mime in bundle or getattr(kind, method, None) is None:
             continue
-        try:
-            offered = getattr(value, method)()
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException:
-            continue
-        if isinstance(offered, tuple) and offered:
-            offered = offered[0]
-        data = data_of(offered, mime)
+        data = data_of(ask(value, method), mime)
         if data is not None:
             bundle[mime] = data
+
+
+def add_mimebundle(value, kind, bundle):
+    if getattr(kind, "_repr_mimebundle_", None) is None:
+        return
+    offered = ask(value, "_repr_mimebundle_", include=None, exclude=None)
+    if not issubclass(type(offered), dict):
+        return
+    for mime, data in list(dict.items(offered))[:MAX_MIMES]:
+        found = data_of(data, mime) if type(mime) is str else None
+        if found is not None:
+            bundle[mime[:100]] = found
+    if len(bundle.get(TEXT, "")) > MAX_TEXT:
+        bundle[TEXT] = bundle[TEXT][:MAX_TEXT] + "..."
+
+
+def ask(value, method, **how):
+    """What it offers, without what it says about that."""
+    try:
+        offered = getattr(value, method)(**how)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        return None
+    return offered[0] if isinstance(offered, tuple) and offered else offered
 
 
 def data_of(offered, mime):
     if offered is None:
         return None
-    if mime == "application/json":
+    if type(offered) is LeftOut:
+        return offered
+    if mime == "application/json" or mime.endswith("+json"):
         try:
             return Plain(MAX_RICH).copy(offered)
-        except NotJson:
-            return None
+        except NotJson as error:
+            return LeftOut(error)
     if isinstance(offered, (bytes, bytearray)):
         if len(offered) > MAX_RICH * 3 // 4:
-            return None
+            return too_large(len(offered), "bytes", MAX_RICH * 3 // 4)
         from binascii import b2a_base64
 
         return str(b2a_base64(offered, newline=False), "ascii")
-    if isinstance(offered, str) and len(offered) <= MAX_RICH:
-        return str.__add__(offered, "")
+    if isinstance(offered, str):
+        size = str.__len__(offered)
+        return str.__add__(offered, "") if size <= MAX_RICH else too_large(size, "characters", MAX_RICH)
     return None
+
+
+def too_large(size, unit, most):
+    return LeftOut("%d %s, and %d is the most" % (size, unit, most))
 
 
 def is_figure(kind):
@@ -112,8 +150,8 @@ def png_of_figure(figure):
         figure.savefig(file, format="png", bbox_inches="tight")
     except (KeyboardInterrupt, SystemExit):
         raise
-    except BaseException:
-        return None
+    except BaseException as error:
+        return LeftOut("it could not be drawn: %s: %s" % (type_name(type(error)), message_of(error)[:300]))
     return data_of(file.getvalue(), "image/png")
 
 
@@ -125,7 +163,5 @@ def collect_figures(displays, already=None):
     for number in pyplot.get_fignums():
         figure = pyplot.figure(number)
         if figure is not already:
-            png = png_of_figure(figure)
-            if png:
-                displays.add({"text/plain": own_repr(1000)(figure), "image/png": png})
+            displays.add(told({TEXT: own_repr(1000)(figure), "image/png": png_of_figure(figure)}))
     pyplot.close("all")

@@ -6,7 +6,10 @@ MAX_TRACEBACK = 64 * 1024
 MAX_MESSAGE = 8 * 1024
 OURS = "<caisson>/"
 CELLS = ("<cell ", "<ipython-input-")  # how the two shells name the code of a call
-SHELL = "/IPython/core/interactiveshell.py"  # stands around open() and %magics
+# What stands around open(), %magics and a cell that awaits.
+SHELL = ("/IPython/core/interactiveshell.py", "/IPython/core/async_helpers.py", "/IPython/core/ultratb.py")
+LOOP = "/asyncio/base_events.py"
+MOST_FRAMES = 200
 
 
 def cut(text, limit):
@@ -49,17 +52,57 @@ def traceback_of(error):
         from traceback import TracebackException
 
         whole = TracebackException(type(error), error, skip_ours(error))
+        waiting = stack_of_waiting(error)
+        if waiting:
+            whole.stack[:] = waiting
         drop_ours(whole, 0)
         return cut("".join(whole.format()).rstrip("\n"), MAX_TRACEBACK)
     except BaseException:
         return by_hand(error)
 
 
-def skip_ours(error):
-    """The traceback from the cell's own frame on; before it lie this code's, asyncio's, IPython's."""
-    found = trace = error.__traceback__
+def cell_part(error):
+    found = error.__traceback__
     while found is not None and not found.tb_frame.f_code.co_filename.startswith(CELLS):
         found = found.tb_next
+    return found
+
+
+def stack_of_waiting(error):
+    """Where a cell awaits, when what stopped it came to the loop that runs it: no frame of the cell is in that
+    traceback."""
+    task = task_of_loop(error.__traceback__) if cell_part(error) is None else None
+    if task is None:
+        return None
+    from traceback import StackSummary, extract_tb
+
+    if task.cancelled():  # since then: its frames are with what was thrown into it (up to 3.10 they are lost)
+        return extract_tb(cell_part(task._make_cancelled_error()))
+    return StackSummary.extract(frames_of_task(task))
+
+
+def task_of_loop(trace):
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_name == "run_until_complete" and code.co_filename.endswith(LOOP):
+            return trace.tb_frame.f_locals.get("future")
+        trace = trace.tb_next
+    return None
+
+
+def frames_of_task(task):
+    part = None if task.done() else task.get_coro()
+    for _ in range(MOST_FRAMES):
+        frame = getattr(part, "cr_frame", None)
+        if frame is None:
+            return
+        yield frame, frame.f_lineno
+        part = part.cr_await
+
+
+def skip_ours(error):
+    """The traceback from the cell's own frame on; before it lie this code's, asyncio's, IPython's."""
+    found, trace = cell_part(error), error.__traceback__
     if found is not None or issubclass(type(error), SyntaxError):  # that of a cell which never began
         return found
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OURS):
@@ -85,7 +128,7 @@ def by_hand(error):
     """For when the traceback module itself was broken by the cell."""
     lines = ["Traceback (most recent call last):"]
     trace, count = error.__traceback__, 0
-    while trace is not None and count < 200:
+    while trace is not None and count < MOST_FRAMES:
         code = trace.tb_frame.f_code
         if not code.co_filename.startswith(OURS):
             lines.append('  File "%s", line %d, in %s' % (
@@ -94,6 +137,14 @@ def by_hand(error):
         trace = trace.tb_next
     lines.append("%s: %s" % (name_of(type(error)), message_of(error)))
     return cut("\n".join(lines), MAX_TRACEBACK)
+
+
+def lines_of(source):
+    """Each with its end, as linecache has those of a file."""
+    lines = source.splitlines(True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    return lines
 
 
 class Sources:
@@ -115,7 +166,7 @@ class Sources:
         cache = linecache.cache
         if type(cache) is not dict:
             return  # the cell has broken it; tracebacks will lack their lines
-        cache[name] = (len(source), None, source.splitlines(True), name)
+        cache[name] = (len(source), None, lines_of(source), name)
         self.chars += len(source) - self.kept.pop(name, 0)
         self.kept[name] = len(source)
         while self.chars > self.max_chars and len(self.kept) > 1 or len(self.kept) > self.max_cells:

@@ -2,13 +2,12 @@
 
 import sys
 
-from display import bundle_of, data_of, png_of_figure
+from display import TEXT, bundle_of, data_of, png_of_figure, told
 from ordinary import Ordinary
 
 # Values of exactly these types have a text and nothing else, unless a cell has said otherwise.
 PLAIN = frozenset((int, float, complex, bool, str, bytes))
 AS_REPR = frozenset((int, bool, complex, str, bytes))  # of those: as repr() has it
-TEXT = "text/plain"
 # What IPython looks up among the variables, for each value and each magic: `globals().clear()` is a cell, too.
 NEEDED = ("get_ipython", "In", "Out", "_ih", "_oh", "_dh", "exit", "quit")
 WARMING = ("1 + 1", "x = 1", "x", "def f(): pass")
@@ -196,10 +195,10 @@ def clean(data):
     """A bundle of IPython's within our bounds: texts, images as base64."""
     bundle = {}
     for mime, value in data.items():
-        found = data_of(value, mime if mime == "application/json" else "text")
-        if isinstance(mime, str) and found is not None:
+        found = data_of(value, mime) if isinstance(mime, str) else None
+        if found is not None:
             bundle[mime[:100]] = found
-    return bundle
+    return told(bundle)
 
 
 class IPythonShell:

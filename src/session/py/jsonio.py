@@ -44,6 +44,8 @@ def loads(data):
     """The value of bytes or text; ValueError when it is not JSON."""
     text = data if isinstance(data, str) else str(data, "utf-8")
     text = text.strip(" \t\r\n")
+    if not text:
+        raise ValueError("not JSON: it is empty")
     try:
         value, end = scan(text, 0)
     except StopIteration as stop:
@@ -55,6 +57,13 @@ def loads(data):
     if end != len(text):
         raise ValueError("not JSON after character %d" % end)
     return value
+
+
+def loads_or_none(data):
+    try:
+        return loads(data)
+    except ValueError:
+        return None
 
 
 MAX_KEY_SQUARES = 60_000_000  # the host refuses a little more (base/json_size.h)

@@ -12,6 +12,7 @@ from posix import _exit, chdir, getpid
 from time import monotonic, sleep
 
 import frames as f
+import ipydisplay
 from checkpoints import MAX_NAMED, NAMES, Checkpoint, Root, is_name
 from forks import fork_first
 from gates import wake_at_gate
@@ -308,6 +309,7 @@ def live(inside, pair, options):
     # subprocess or of a pool's worker would wait for ever.
     set_handler(SIGTERM, SIG_DFL)
     inside.attach(options)
+    ipydisplay.watch()
     reseed()  # what a zygote imported has drawn already: all its sessions would go on from there
     if wants_shell(options):
         if inside.executor.shell is None:

@@ -2,9 +2,11 @@
 
 from posix import fstat
 
+from errors import message_of
 from frames import read_all
 from jsonio import loads
 from pages import read_large, read_stream
+from texts import type_name
 
 MAX_UNPACKED = 1 << 30
 MAP_FROM = 1 << 20
@@ -249,7 +251,9 @@ def as_json(data, request, facts):
     try:
         return loads(text)
     except ValueError as error:
-        raise CannotLoad("not JSON (%s); load it as text to see it" % error) from None
+        why = str(error) if str(error).startswith("not JSON") else "not JSON (%s)" % error
+        hint = "; load it as text to see it" if text.strip() else ""
+        raise CannotLoad(why + hint) from None
 
 
 def as_json_lines(data, request, facts):
@@ -272,7 +276,8 @@ def as_table(delimiter):
         if request.get("as") == "dataframe":
             from io import StringIO
 
-            frame = need_pandas("a data frame").read_csv(StringIO(text), sep=delimiter)
+            frame = in_library(
+                "a table", lambda: need_pandas("a data frame").read_csv(StringIO(text), sep=delimiter))
             facts["rows"] = len(frame)
             return frame
         import csv
@@ -307,12 +312,23 @@ def as_parquet(data, request, facts):
 
     pandas = need_pandas("a parquet file")
     try:
-        frame = pandas.read_parquet(BytesIO(data))
+        frame = in_library("a parquet file", lambda: pandas.read_parquet(BytesIO(data)))
     except ImportError:
         raise CannotLoad("a parquet file needs pyarrow or fastparquet beside pandas, and this environment "
                          "has neither") from None
     facts["rows"] = len(frame)
     return frame
+
+
+def in_library(what, read, passes=CannotLoad):
+    """A file that a library can't read is told in one line: where in the library that was says nothing about it."""
+    try:
+        return read()
+    except (passes, ImportError, MemoryError):
+        raise
+    except Exception as error:
+        why = message_of(error).strip().partition("\n")[0][:300]
+        raise CannotLoad("not %s that can be read: %s: %s" % (what, type_name(type(error)), why)) from None
 
 
 def need_pandas(what):
@@ -327,7 +343,7 @@ def need_pandas(what):
 def as_pdf(data, request, facts):
     import pdftext
 
-    text, pages = pdftext.extract(data)
+    text, pages = in_library("a PDF file", lambda: pdftext.extract(data), passes=pdftext.PdfError)
     facts["pages"] = pages
     facts["chars"] = len(text)
     return text

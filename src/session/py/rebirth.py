@@ -129,9 +129,54 @@ def reseed():
         ("numpy.random", lambda module: module.seed(number)),
         ("uuid", lambda module: setattr(module, "_last_timestamp", None)),
         ("ssl", lambda module: module.RAND_add(urandom(32), 32.0)),
+        ("__main__", lambda module: reseed_variables(vars(module))),
     ):
         if name in sys.modules:
             try:
                 action(sys.modules[name])
             except BaseException:
                 continue
+
+
+def reseed_variables(namespace):
+    """Generators that are variables. One that was seeded by hand can't be told from others: all are, as the global
+    ones are."""
+    kinds = tuple(known_generators())
+    for value in list(namespace.values()):
+        for kind, seed in kinds:
+            if issubclass(type(value), kind):
+                try:
+                    seed(value)
+                except BaseException:
+                    continue
+
+
+def known_generators():
+    """(class, what seeds one of it anew), of the libraries that are there."""
+    for library, name, seed in (
+        ("random", "Random", seed_plain),
+        ("numpy.random", "Generator", lambda one: seed_bits(one.bit_generator)),
+        ("numpy.random", "RandomState", seed_state),
+        ("numpy.random", "BitGenerator", seed_bits),
+    ):
+        kind = getattr(sys.modules.get(library), name, None)
+        if isinstance(kind, type):
+            yield kind, seed
+
+
+def seed_plain(generator):
+    """By the library's own class: a subclass may have made `seed` something else."""
+    sys.modules["random"].Random.seed(generator)
+
+
+def seed_bits(bits):
+    """As a new one of its kind, with the seeds of those that it will spawn (of numpy 1.25 on)."""
+    bits.__setstate__(type(bits)().__getstate__())
+
+
+def seed_state(state):
+    """One with bits of another kind than its own takes no seed."""
+    try:
+        state.seed()
+    except TypeError:
+        seed_bits(state._bit_generator)

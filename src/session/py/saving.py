@@ -6,9 +6,9 @@ import sys
 from posix import ftruncate, pread
 from time import monotonic, time
 
-from apart import Apart, GaveWay, Gone, Late
+from apart import Apart, GaveWay, Gone, Late, manner
 from errors import message_of
-from jsonio import dumps, loads
+from jsonio import dumps, loads, loads_or_none
 from snapshot import MAGIC, MAX_HEADER, SIZE, write_at, write_one
 from texts import type_name
 from weight import add_weight, own_and_shared
@@ -202,22 +202,6 @@ class Round:
 
 def tell_list(tell, *values):
     tell(dumps(list(values)) + b"\n")
-
-
-def loads_or_none(line):
-    try:
-        return loads(line)
-    except ValueError:
-        return None
-
-
-def manner(ended):
-    if ended is None:
-        return ""
-    code, signal = ended
-    if signal == 9:
-        return " (by signal 9: there may not have been memory enough)"
-    return " (by signal %d)" % signal if signal else " (with code %d)" % code
 
 
 def put_around(fd, size, header):

@@ -2,13 +2,16 @@
 
 import sys
 from sys import getsizeof
+from time import monotonic
 
-from apart import run_apart
-from jsonio import NotJson, Plain, dumps, loads, well_formed
+from apart import Apart, Gone, Late, manner
+from jsonio import NotJson, Plain, dumps, loads_or_none, well_formed
 from texts import HANDLERS, BoundedRepr, has_own_repr, library_of, own_repr, type_name
 
 SUMMARY = 100  # characters
-SUMMARY_SECONDS = 0.3  # for all summaries that need an object's own code
+SUMMARY_SECONDS = 1.0  # for all summaries that need an object's own code
+EACH_SECONDS = 0.3
+MOST_FORKS = 16
 BUILT_IN = frozenset(HANDLERS)
 QUIET_TYPES = frozenset((type(sys), type(len), type(lambda: 0)))
 
@@ -79,41 +82,96 @@ def object_size(value, kind):
             if hasattr(value, "memory_usage"):
                 usage = value.memory_usage()
                 return int(usage.sum() if hasattr(usage, "sum") else usage)
-        return object.__sizeof__(value)
+        return own_size(value, kind)
     except Exception:
         return 0
+
+
+def own_size(value, kind):
+    """Without the value's own word, by the built-in type below it. object.__sizeof__ takes a count of items on trust,
+    and in a generator or a code object that field is something else."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        if base in BUILT_IN:
+            return base.__sizeof__(value)
+    has_items = type.__dict__["__itemsize__"].__get__(kind) != 0
+    return type.__dict__["__basicsize__"].__get__(kind) if has_items else object.__sizeof__(value)
 
 
 def describe_all(namespace, names):
     entries = [describe(name, namespace[name]) for name in names if name in namespace]
     asked = [e["name"] for e in entries if e["summary"] is None]
-    if asked:
-        summaries = ask_apart(namespace, asked)
-        for entry in entries:
-            if entry["summary"] is None:
-                entry["summary"] = summaries.get(
-                    entry["name"], "<%s: its repr took too long>" % entry["type"])
+    summaries = Summaries(namespace, asked).ask() if asked else {}
+    for entry in entries:
+        if entry["summary"] is None:
+            entry["summary"] = summaries[entry["name"]]
     return entries
 
 
-def ask_apart(namespace, names):
-    """Summaries by the objects' own repr, in a fork that is thrown away: whatever that code does,
-    the session has not felt it."""
+class Summaries:
+    """By the objects' own repr, in forks that are thrown away: whatever that code does, the session has not felt
+    it. A fork tells of each as it goes; behind one that hangs or ends its process another fork goes on."""
 
-    def work(write):
-        for name in names:
-            text = " ".join(own_repr(SUMMARY * 4)(namespace[name])[: SUMMARY * 4].split())
-            write(dumps([name, text[:SUMMARY] + ("..." if len(text) > SUMMARY else "")]) + b"\n")
+    def __init__(self, namespace, names):
+        self.namespace, self.names = namespace, names
+        self.kinds = [type_name(type(namespace[name])) for name in names]
+        self.found = []  # of the first names
+        self.until = monotonic() + SUMMARY_SECONDS
 
-    found = {}
-    for line in run_apart(work, SUMMARY_SECONDS, 1 << 20).split(b"\n"):
+    def ask(self):
+        for _ in range(MOST_FORKS):
+            if len(self.found) == len(self.names) or monotonic() >= self.until:
+                break
+            self.ask_in_fork()
+        self.tell_rest("not asked: there was no time left")
+        return dict(zip(self.names, self.found))
+
+    def ask_in_fork(self):
         try:
-            name, text = loads(line)
-            if isinstance(name, str) and isinstance(text, str):
-                found[name] = text
-        except (ValueError, TypeError):
-            continue
-    return found
+            fork = Apart(self.work)
+        except OSError as error:
+            return self.tell_rest("no process to ask it in: %s" % error.strerror)
+        begun = False
+        try:
+            fork.line(self.until)  # a large session is not forked at once
+            begun = True
+            self.listen(fork)
+            fork.end()
+        except Late:
+            fork.end()
+            if begun:
+                self.tell("its repr took too long")
+        except Gone:
+            how = manner(fork.end())
+            if not begun:
+                return self.tell_rest("no fork of the session comes to ask it" + how)
+            self.tell("its repr ended the process" + how)
+
+    def listen(self, fork):
+        """The time of one begins with the end of the one before it."""
+        while len(self.found) < len(self.names):
+            told = loads_or_none(fork.line(min(self.until, monotonic() + EACH_SECONDS)))
+            # What a repr writes there itself is not heard when it is not in order.
+            if type(told) is list and len(told) == 2 and told[0] == len(self.found) and type(told[1]) is str:
+                self.found.append(told[1])
+
+    def tell(self, what):
+        self.found.append("<%s: %s>" % (self.kinds[len(self.found)], what))
+
+    def tell_rest(self, what):
+        while len(self.found) < len(self.names):
+            self.tell(what)
+
+    def work(self, write):
+        write(b"[]\n")
+        for place in range(len(self.found), len(self.names)):
+            write(dumps([place, self.summary(self.namespace[self.names[place]])]) + b"\n")
+
+    def summary(self, value):
+        try:
+            text = " ".join(own_repr(SUMMARY * 4)(value)[: SUMMARY * 4].split())
+        except BaseException as error:  # SystemExit and KeyboardInterrupt as well
+            return "<%s whose repr raised %s>" % (type_name(type(value)), type_name(type(error)))
+        return text[:SUMMARY] + ("..." if len(text) > SUMMARY else "")
 
 
 def is_well_formed(text):
