@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "base/control.h"
 #include "base/text.h"
+#include "policy/kept_ways.h"
 #include "policy/kernel_mounts.h"
 #include "policy/known_paths.h"
 #include "policy/link_walk.h"
+#include "policy/pattern_names.h"
 #include "policy/places.h"
 #include "policy/record.h"
 #include "policy/units.h"
@@ -20,31 +23,6 @@ constexpr size_t kMostPatterns = 1024, kMostPlaces = 512, kMostComponents = 48;
 constexpr size_t kMostPatternBytes = 4095;
 constexpr size_t kMostMountinfo = 1 << 20;
 
-using Components = std::vector<std::string_view>;  // parts of a text that outlives them
-
-Components components_of(std::string_view text) {
-  Components out;
-  out.reserve(16);
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find('/', at), text.size());
-    std::string_view one = text.substr(at, end - at);
-    if (!one.empty() && one != ".") out.push_back(one);
-    at = end + 1;
-  }
-  return out;
-}
-
-void add_to_path(std::string& path, std::string_view name) {
-  path += '/';
-  path += name;
-}
-
-std::string path_of(const Components& components, size_t count) {
-  std::string path;
-  for (size_t i = 0; i < count; ++i) add_to_path(path, components[i]);
-  return path.empty() ? "/" : path;
-}
-
 // What of the path is there, with its links resolved, and the rest as it was written.
 std::string canonical_head(KnownPaths& paths, const Components& components, size_t count) {
   for (size_t there = count; there > 0; --there) {
@@ -55,43 +33,6 @@ std::string canonical_head(KnownPaths& paths, const Components& components, size
     return path.empty() ? "/" : path;
   }
   return path_of(components, count);
-}
-
-// What a part of a pattern matches when it is one name: each wildcard in it is a set of one, as in
-// "[[]slug]". Nothing: it may be several.
-std::optional<std::string> only_name(std::string_view part) {
-  std::string name;
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part[i] == '*' || part[i] == '?') return std::nullopt;
-    if (part[i] != '[') {
-      name += part[i];
-      continue;
-    }
-    bool one = i + 2 < part.size() && part[i + 2] == ']' &&
-               std::string_view("!^]").find(part[i + 1]) == std::string_view::npos;
-    if (!one) return std::nullopt;
-    name += part[i + 1];
-    i += 2;
-  }
-  return name;
-}
-
-// The names that a pattern begins with, before the first part that may be several.
-std::vector<std::string> leading_names(const FilePattern& pattern, std::string_view text) {
-  std::vector<std::string> names;
-  for (std::string_view part : components_of(text)) {
-    std::optional<std::string> name = pattern.literal ? std::string(part) : only_name(part);
-    if (!name) break;
-    names.push_back(std::move(*name));
-  }
-  return names;
-}
-
-// The one path that a pattern means, if there is one.
-std::optional<std::string> only_path(const FilePattern& pattern, std::string_view text) {
-  std::vector<std::string> names = leading_names(pattern, text);
-  if (names.size() < components_of(text).size()) return std::nullopt;
-  return path_of(Components(names.begin(), names.end()), names.size());
 }
 
 class FileResolver {
@@ -112,8 +53,10 @@ class FileResolver {
     kernel_places();
     private_places();
     resolve_sockets();
+    std::vector<FilePattern> ways = ways_in_writable();
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write})
       *list = resolved(*list);
+    rules_.deny_write.insert(rules_.deny_write.end(), ways.begin(), ways.end());
     keep_what_counts();
     if (rules_.places.size() > kMostPlaces)
       return Error::plain(fmt::format("the file rules need {} mounts, {} is the most",
@@ -123,10 +66,12 @@ class FileResolver {
   }
 
   Result<void> run_patterns() {
+    std::vector<FilePattern> ways = ways_in_writable();
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write}) {
       TRY(check(*list));
       *list = resolved(*list);
     }
+    rules_.deny_write.insert(rules_.deny_write.end(), ways.begin(), ways.end());
     resolve_sockets();
     return {};
   }
@@ -303,6 +248,27 @@ class FileResolver {
       if (link.path != own) found.push_back(link.path);
     if (!target && walk.complete && walk.end() != own) found.push_back(walk.end());
     return found;
+  }
+
+  // Elsewhere nothing moves: a writable place is a mount, and can't be renamed itself.
+  std::vector<FilePattern> ways_in_writable() const {
+    if (rules_.unlimited || !control_enabled("file-kept-ways")) return {};
+    std::vector<FilePattern> ways =
+        kept_ways(rules_.deny_read, policy_.network.details.masks, files_);
+    std::erase_if(ways, [&](const FilePattern& one) { return !lies_in_writable(one.text); });
+    return ways;
+  }
+  bool lies_in_writable(const std::string& path) const {
+    auto holds = [&](const std::string& folder) {
+      return path != folder && is_within(path, folder);
+    };
+    return std::ranges::any_of(candidates_,
+                               [&](const FilePlace& one) {
+                                 return one.kind == FilePlaceKind::kWritable && holds(one.path);
+                               }) ||
+           std::ranges::any_of(policy_.mounts, [&](const Mount& one) {
+             return one.access == Access::kReadWrite && holds(one.target);
+           });
   }
 
   // Innermost of those already kept.
