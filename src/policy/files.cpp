@@ -44,6 +44,7 @@ class FileResolver {
     for (auto* list :
          {&rules_.deny_read, &rules_.allow_read, &rules_.allow_write, &rules_.deny_write})
       TRY(check(*list));
+    name_everything();
     if (!rules_.unlimited) {
       writable_places();
       literal_places(rules_.deny_write, FilePlaceKind::kReadOnly);
@@ -54,10 +55,15 @@ class FileResolver {
     private_places();
     resolve_sockets();
     std::vector<FilePattern> ways = ways_in_writable();
+    std::vector<FilePattern> allowed = rules_.allow_read;
+    allowed.insert(allowed.end(), rules_.allow_write.begin(), rules_.allow_write.end());
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write})
       *list = resolved(*list);
     rules_.deny_write.insert(rules_.deny_write.end(), ways.begin(), ways.end());
     keep_what_counts();
+    TRY(check_something_is_shown());
+    links_to(allowed);
+    choose_workdir();
     if (rules_.places.size() > kMostPlaces)
       return Error::plain(fmt::format("the file rules need {} mounts, {} is the most",
                                       rules_.places.size(), kMostPlaces),
@@ -93,6 +99,12 @@ class FileResolver {
   }
 
   void note(std::string text) { policy_.notes.push_back(std::move(text)); }
+
+  // As a pattern it would match the root by no part of its name, and so less than anything.
+  void name_everything() {
+    for (FilePattern& pattern : rules_.deny_read)
+      if (means_everything(pattern)) pattern.text = "/", pattern.literal = true;
+  }
 
   std::optional<FilePlace> place_at(const std::string& path, FilePlaceKind kind,
                                     const std::string& origin) {
@@ -291,8 +303,7 @@ class FileResolver {
 
   bool counts(FilePlace& place) const {
     const FilePlace* cover = cover_of(place.path);
-    bool in_memory =
-        cover && (cover->kind == FilePlaceKind::kHidden || cover->kind == FilePlaceKind::kPrivate);
+    bool in_memory = cover && is_made(*cover);
     switch (place.kind) {
       case FilePlaceKind::kWritable:
         return !cover || in_memory || cover->kind == FilePlaceKind::kShown;
@@ -326,6 +337,57 @@ class FileResolver {
       FilePlace one = place;
       if (counts(one)) rules_.places.push_back(std::move(one));
     }
+  }
+
+  // A cell that is made all the same would tell nobody why no program is found in it.
+  Result<void> check_something_is_shown() const {
+    const std::vector<FilePlace>& places = rules_.places;
+    if (places.empty() || places[0].path != "/" || places[0].kind != FilePlaceKind::kHidden)
+      return {};
+    bool shows = std::ranges::any_of(places, [](const FilePlace& one) {
+      return one.kind == FilePlaceKind::kShown || one.kind == FilePlaceKind::kWritable;
+    });
+    if (shows) return {};
+    return Error::plain(
+        fmt::format("{} hides every file, and nothing is shown: no command can run",
+                    places[0].origin),
+        "name in allowRead what it needs: /usr, /bin, /lib, /lib64, /etc, the current folder");
+  }
+
+  // Whoever names /bin in allowRead means programs to be found there, though it is a link.
+  void links_to(const std::vector<FilePattern>& allowed) {
+    for (const FilePattern& pattern : allowed)
+      if (std::optional<std::string> path = only_path(pattern, pattern.text))
+        if (paths_.canonical(*path).value_or(*path) != *path)
+          for (const Link& link : walk_links(*path, files_).links) show_link(link, pattern);
+  }
+  void show_link(Link link, const FilePattern& pattern) {
+    const FilePlace* cover = cover_of(link.path);
+    bool known =
+        std::ranges::any_of(policy_.links, [&](const Link& one) { return one.path == link.path; });
+    if (known || !cover || !is_made(*cover)) return;
+    link.origin = pattern.origin;
+    policy_.links.push_back(std::move(link));
+  }
+
+  static bool is_made(const FilePlace& place) {
+    return place.kind == FilePlaceKind::kHidden || place.kind == FilePlaceKind::kPrivate;
+  }
+
+  // In what is hidden there are no folders but those that lead to what is shown.
+  void choose_workdir() {
+    std::string& folder = policy_.workdir;
+    const FilePlace* cover = cover_of(folder);
+    if (!cover || !is_made(*cover)) return;
+    auto is_there = [&] {
+      return std::ranges::any_of(rules_.places,
+                                 [&](const FilePlace& one) { return is_within(one.path, folder); });
+    };
+    std::string before = folder;
+    while (!is_there()) folder = parent_of(folder);
+    if (folder != before)
+      note(fmt::format("{} hides the current folder: the command starts in {}", cover->origin,
+                       printable(folder)));
   }
 
   const HostFiles& files_;

@@ -62,4 +62,10 @@ std::optional<std::string> only_path(const FilePattern& pattern, std::string_vie
   return path_of(Components(names.begin(), names.end()), names.size());
 }
 
+bool means_everything(const FilePattern& pattern) {
+  Components parts = components_of(pattern.text);
+  auto any_depth = [](std::string_view part) { return part == "**"; };
+  return !pattern.literal && std::ranges::all_of(parts, any_depth);
+}
+
 }  // namespace caisson

@@ -22,4 +22,7 @@ std::vector<std::string> leading_names(const FilePattern& pattern, std::string_v
 // The one path that a pattern means, if there is one.
 std::optional<std::string> only_path(const FilePattern& pattern, std::string_view text);
 
+// "/**", "/**/**": the same as "/", which is a place.
+bool means_everything(const FilePattern&);
+
 }  // namespace caisson
