@@ -48,7 +48,8 @@ warden::Pattern CompiledWarden::pattern(const FilePattern& from) {
           from.only_in_older_folder,
           first_part(from, parts),
           from.covers != FilePattern::Covers::kTree,
-          from.covers == FilePattern::Covers::kNewFile};
+          from.covers == FilePattern::Covers::kNewFile,
+          from.covers == FilePattern::Covers::kWay};
 }
 
 const warden::Pattern* CompiledWarden::patterns(const std::vector<FilePattern>& from,

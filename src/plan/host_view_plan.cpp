@@ -5,6 +5,7 @@
 
 #include "base/control.h"
 #include "plan/root_plan.h"
+#include "policy/places.h"
 
 namespace caisson {
 
@@ -19,17 +20,22 @@ class HostViewBuilder {
     add(MakeDirectory{"/run"});  // stays empty: what masks a folder of /proc is a view of it
     add_devices(steps_);
     add(MakeDirectory{kViewFolder});
-    add(BindHost{.source = "/",
-                 .target = kViewFolder,
-                 .flags = {.read_only = !writes_everywhere() && control_enabled("view-read-only")},
-                 .alone = true});
+    if (hides_everything())
+      empty_view();
+    else
+      add(BindHost{
+          .source = "/",
+          .target = kViewFolder,
+          .flags = {.read_only = !writes_everywhere() && control_enabled("view-read-only")},
+          .alone = true});
     proc();
     add(MakeDirectory{"/dev/shm", 01777});
     add(BindOwn{"/dev/shm"});
     add(PlaceOwn{"/dev", in_view("/dev"), {.read_only = true, .no_exec = true, .devices = true}});
     names_of_hosts();
     authorities();
-    for (size_t i = 0; i < rules_.places.size(); ++i) place(i);
+    for (size_t i = hides_everything() ? 1 : 0; i < rules_.places.size(); ++i) place(i);
+    cover_again();
     masked_files();
     return std::move(steps_);
   }
@@ -39,7 +45,34 @@ class HostViewBuilder {
   void add(Step step) {
     steps_.push_back(std::move(step));
   }
-  static std::string in_view(const std::string& path) { return kViewFolder + path; }
+  static std::string in_view(const std::string& path) {
+    return path == "/" ? kViewFolder : kViewFolder + path;
+  }
+
+  bool hides_everything() const {
+    return !rules_.places.empty() && rules_.places[0].path == "/" &&
+           rules_.places[0].kind == FilePlaceKind::kHidden && control_enabled("file-deny-read");
+  }
+
+  // Nothing of the host's at all, but places for what is the cell's own and for what is shown.
+  void empty_view() {
+    add(MakeDirectory{stash_of(0), 0555});
+    for (const char* path : {"/proc", "/dev"}) mount_point(0, path, true);
+    for (const std::string& path : own_files())
+      if (made_cover(path) == 0) mount_point(0, path, false);
+    fill(0);
+    add(PlaceOwn{stash_of(0), in_view("/"), {.read_only = true, .no_exec = true}});
+  }
+
+  // Of the host's, but with content of the cell's own.
+  std::vector<std::string> own_files() const {
+    std::vector<std::string> files;
+    if (!policy_.has(GrantKind::kHostNetwork)) files = {"/etc/hosts", "/etc/resolv.conf"};
+    if (facts_.gateway && !facts_.gateway->ca_pem.empty())
+      files.insert(files.end(), facts_.gateway->covered_bundles.begin(),
+                   facts_.gateway->covered_bundles.end());
+    return files;
+  }
 
   bool writes_everywhere() const {
     if (rules_.unlimited) return true;
@@ -62,7 +95,7 @@ class HostViewBuilder {
                  fmt::format("127.0.0.1 localhost {0}\n::1 localhost {0}\n", policy_.hostname)});
     bool asks = policy_.network.needs_gateway();
     add(MakeFile{"/etc/resolv.conf", asks ? "nameserver 127.0.0.1\n" : "# no network\n"});
-    for (const char* path : {"/etc/hosts", "/etc/resolv.conf"}) add(CoverInView{path, path});
+    for (const char* path : {"/etc/hosts", "/etc/resolv.conf"}) cover(path, path);
   }
 
   void authorities() {
@@ -71,7 +104,19 @@ class HostViewBuilder {
     add(MakeDirectory{"/ca"});
     add(MakeFile{"/ca/ca-bundle.pem", facts_.gateway->ca_bundle_pem});
     for (const std::string& path : facts_.gateway->covered_bundles)
-      add(CoverInView{path, "/ca/ca-bundle.pem"});
+      cover(path, "/ca/ca-bundle.pem");
+  }
+
+  void cover(const std::string& path, const std::string& with) {
+    covers_.push_back({path, with});
+    add(covers_.back());
+  }
+  // A place that is the host's again has the host's files in it, /etc its /etc/hosts.
+  void cover_again() {
+    for (const CoverInView& one : covers_) {
+      const FilePlace* above = innermost_above(one.path);
+      if (above && above->path != "/" && !is_made(*above)) add(one);
+    }
   }
 
   // Over everything else: a file is masked wherever the rules of files show it.
@@ -88,36 +133,44 @@ class HostViewBuilder {
   // The innermost place above, when it holds nothing of the host's: a mount point in it has to be
   // made.
   std::optional<size_t> made_cover(const std::string& path) const {
-    std::optional<size_t> found;
-    for (size_t i = 0; i < rules_.places.size(); ++i) {
-      const FilePlace& place = rules_.places[i];
-      bool above = place.path == "/" ||
-                   (path.size() > place.path.size() && path.starts_with(place.path + "/"));
-      if (!above || place.path == path) continue;
-      found.reset();
-      if (place.kind == FilePlaceKind::kHidden || place.kind == FilePlaceKind::kPrivate) found = i;
-    }
+    const FilePlace* above = innermost_above(path);
+    if (!above || !is_made(*above)) return std::nullopt;
+    return static_cast<size_t>(above - rules_.places.data());
+  }
+  const FilePlace* innermost_above(const std::string& path) const {
+    const FilePlace* found = nullptr;
+    for (const FilePlace& place : rules_.places)  // parents come first
+      if (place.path != path && is_within(path, place.path)) found = &place;
     return found;
+  }
+  static bool is_made(const FilePlace& place) {
+    return place.kind == FilePlaceKind::kHidden || place.kind == FilePlaceKind::kPrivate;
   }
 
   static std::string stash_of(size_t index) { return fmt::format("/own{}", index); }
 
   // In the stash, before it is shown in the view: every folder from the cover down to `path`.
-  void mount_point(size_t cover, const FilePlace& place) {
-    std::string rest = place.path.substr(rules_.places[cover].path.size());
-    for (size_t at = rest.find('/', 1); at != std::string::npos; at = rest.find('/', at + 1))
-      make_once(stash_of(cover) + rest.substr(0, at));
-    std::string whole = stash_of(cover) + rest;
-    if (place.is_directory)
-      make_once(whole);
+  void mount_point(size_t cover, const std::string& path, bool is_directory) {
+    std::string whole = in_stash(cover, path);
+    if (is_directory)
+      make_once(MakeDirectory{whole});
     else
-      add(MakeFile{whole, ""});
+      make_once(MakeFile{whole, ""});
   }
-  void make_once(const std::string& path) {
+  // The path in the stash, with the folders above it.
+  std::string in_stash(size_t cover, const std::string& path) {
+    const std::string& top = rules_.places[cover].path;
+    std::string rest = top == "/" ? path : path.substr(top.size());
+    for (size_t at = rest.find('/', 1); at != std::string::npos; at = rest.find('/', at + 1))
+      make_once(MakeDirectory{stash_of(cover) + rest.substr(0, at)});
+    return stash_of(cover) + rest;
+  }
+  template <typename Step>
+  void make_once(Step step) {
     for (const std::string& one : made_)
-      if (one == path) return;
-    made_.push_back(path);
-    add(MakeDirectory{path});
+      if (one == step.path) return;
+    made_.push_back(step.path);
+    add(std::move(step));
   }
 
   void bind(const FilePlace& place, bool read_only) {
@@ -156,9 +209,15 @@ class HostViewBuilder {
       add(MakeDirectory{stash_of(index), is_private ? 01777u : 0555u});
     else
       add(MakeFile{stash_of(index), "", 0});
-    for (const FilePlace& inner : rules_.places)
-      if (made_cover(inner.path) == index) mount_point(index, inner);
+    fill(index);
     add(PlaceOwn{stash_of(index), in_view(place.path), flags});
+  }
+  void fill(size_t index) {
+    for (const FilePlace& inner : rules_.places)
+      if (made_cover(inner.path) == index) mount_point(index, inner.path, inner.is_directory);
+    for (const Link& link : policy_.links)
+      if (made_cover(link.path) == index)
+        make_once(MakeLink{in_stash(index, link.path), link.target});
   }
 
   const Policy& policy_;
@@ -167,6 +226,7 @@ class HostViewBuilder {
   CellIds ids_;
   std::vector<RootStep> steps_;
   std::vector<std::string> made_;
+  std::vector<CoverInView> covers_;
 };
 
 }  // namespace

@@ -149,6 +149,7 @@ void put_patterns(JsonText& out, std::string_view name, const std::vector<FilePa
     out.member("only_in_older_folder", pattern.only_in_older_folder);
     if (pattern.by_last_folder) out.member("by_last_folder", true);
     if (pattern.covers == FilePattern::Covers::kItself) out.member("itself_only", true);
+    if (pattern.covers == FilePattern::Covers::kWay) out.member("way_only", true);
     if (pattern.covers == FilePattern::Covers::kNewFile) out.member("new_file_only", true);
   });
 }

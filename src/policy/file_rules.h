@@ -25,6 +25,7 @@ struct FilePattern {
   enum class Covers : uint8_t {
     kTree,     // it and what lies below
     kItself,   // what lies below is left to other rules
+    kWay,      // nothing, but what leads to it does not move
     kNewFile,  // itself, and only that no file gets the name: what has it is written as before
   };
   Covers covers = Covers::kTree;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "base/control.h"
 #include "base/text.h"
+#include "policy/kept_ways.h"
 #include "policy/kernel_mounts.h"
 #include "policy/known_paths.h"
 #include "policy/link_walk.h"
+#include "policy/pattern_names.h"
 #include "policy/places.h"
 #include "policy/record.h"
 #include "policy/units.h"
@@ -19,31 +22,6 @@ namespace {
 constexpr size_t kMostPatterns = 1024, kMostPlaces = 512, kMostComponents = 48;
 constexpr size_t kMostPatternBytes = 4095;
 constexpr size_t kMostMountinfo = 1 << 20;
-
-using Components = std::vector<std::string_view>;  // parts of a text that outlives them
-
-Components components_of(std::string_view text) {
-  Components out;
-  out.reserve(16);
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find('/', at), text.size());
-    std::string_view one = text.substr(at, end - at);
-    if (!one.empty() && one != ".") out.push_back(one);
-    at = end + 1;
-  }
-  return out;
-}
-
-void add_to_path(std::string& path, std::string_view name) {
-  path += '/';
-  path += name;
-}
-
-std::string path_of(const Components& components, size_t count) {
-  std::string path;
-  for (size_t i = 0; i < count; ++i) add_to_path(path, components[i]);
-  return path.empty() ? "/" : path;
-}
 
 // What of the path is there, with its links resolved, and the rest as it was written.
 std::string canonical_head(KnownPaths& paths, const Components& components, size_t count) {
@@ -57,43 +35,6 @@ std::string canonical_head(KnownPaths& paths, const Components& components, size
   return path_of(components, count);
 }
 
-// What a part of a pattern matches when it is one name: each wildcard in it is a set of one, as in
-// "[[]slug]". Nothing: it may be several.
-std::optional<std::string> only_name(std::string_view part) {
-  std::string name;
-  for (size_t i = 0; i < part.size(); ++i) {
-    if (part[i] == '*' || part[i] == '?') return std::nullopt;
-    if (part[i] != '[') {
-      name += part[i];
-      continue;
-    }
-    bool one = i + 2 < part.size() && part[i + 2] == ']' &&
-               std::string_view("!^]").find(part[i + 1]) == std::string_view::npos;
-    if (!one) return std::nullopt;
-    name += part[i + 1];
-    i += 2;
-  }
-  return name;
-}
-
-// The names that a pattern begins with, before the first part that may be several.
-std::vector<std::string> leading_names(const FilePattern& pattern, std::string_view text) {
-  std::vector<std::string> names;
-  for (std::string_view part : components_of(text)) {
-    std::optional<std::string> name = pattern.literal ? std::string(part) : only_name(part);
-    if (!name) break;
-    names.push_back(std::move(*name));
-  }
-  return names;
-}
-
-// The one path that a pattern means, if there is one.
-std::optional<std::string> only_path(const FilePattern& pattern, std::string_view text) {
-  std::vector<std::string> names = leading_names(pattern, text);
-  if (names.size() < components_of(text).size()) return std::nullopt;
-  return path_of(Components(names.begin(), names.end()), names.size());
-}
-
 class FileResolver {
  public:
   FileResolver(const Scene& scene, Policy& policy)
@@ -103,6 +44,7 @@ class FileResolver {
     for (auto* list :
          {&rules_.deny_read, &rules_.allow_read, &rules_.allow_write, &rules_.deny_write})
       TRY(check(*list));
+    name_everything();
     if (!rules_.unlimited) {
       writable_places();
       literal_places(rules_.deny_write, FilePlaceKind::kReadOnly);
@@ -112,9 +54,16 @@ class FileResolver {
     kernel_places();
     private_places();
     resolve_sockets();
+    std::vector<FilePattern> ways = ways_in_writable();
+    std::vector<FilePattern> allowed = rules_.allow_read;
+    allowed.insert(allowed.end(), rules_.allow_write.begin(), rules_.allow_write.end());
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write})
       *list = resolved(*list);
+    rules_.deny_write.insert(rules_.deny_write.end(), ways.begin(), ways.end());
     keep_what_counts();
+    TRY(check_something_is_shown());
+    links_to(allowed);
+    choose_workdir();
     if (rules_.places.size() > kMostPlaces)
       return Error::plain(fmt::format("the file rules need {} mounts, {} is the most",
                                       rules_.places.size(), kMostPlaces),
@@ -123,10 +72,12 @@ class FileResolver {
   }
 
   Result<void> run_patterns() {
+    std::vector<FilePattern> ways = ways_in_writable();
     for (auto* list : {&rules_.deny_read, &rules_.allow_read, &rules_.deny_write}) {
       TRY(check(*list));
       *list = resolved(*list);
     }
+    rules_.deny_write.insert(rules_.deny_write.end(), ways.begin(), ways.end());
     resolve_sockets();
     return {};
   }
@@ -148,6 +99,12 @@ class FileResolver {
   }
 
   void note(std::string text) { policy_.notes.push_back(std::move(text)); }
+
+  // As a pattern it would match the root by no part of its name, and so less than anything.
+  void name_everything() {
+    for (FilePattern& pattern : rules_.deny_read)
+      if (means_everything(pattern)) pattern.text = "/", pattern.literal = true;
+  }
 
   std::optional<FilePlace> place_at(const std::string& path, FilePlaceKind kind,
                                     const std::string& origin) {
@@ -305,6 +262,27 @@ class FileResolver {
     return found;
   }
 
+  // Elsewhere nothing moves: a writable place is a mount, and can't be renamed itself.
+  std::vector<FilePattern> ways_in_writable() const {
+    if (rules_.unlimited || !control_enabled("file-kept-ways")) return {};
+    std::vector<FilePattern> ways =
+        kept_ways(rules_.deny_read, policy_.network.details.masks, files_);
+    std::erase_if(ways, [&](const FilePattern& one) { return !lies_in_writable(one.text); });
+    return ways;
+  }
+  bool lies_in_writable(const std::string& path) const {
+    auto holds = [&](const std::string& folder) {
+      return path != folder && is_within(path, folder);
+    };
+    return std::ranges::any_of(candidates_,
+                               [&](const FilePlace& one) {
+                                 return one.kind == FilePlaceKind::kWritable && holds(one.path);
+                               }) ||
+           std::ranges::any_of(policy_.mounts, [&](const Mount& one) {
+             return one.access == Access::kReadWrite && holds(one.target);
+           });
+  }
+
   // Innermost of those already kept.
   const FilePlace* cover_of(const std::string& path) const {
     const FilePlace* cover = nullptr;
@@ -325,8 +303,7 @@ class FileResolver {
 
   bool counts(FilePlace& place) const {
     const FilePlace* cover = cover_of(place.path);
-    bool in_memory =
-        cover && (cover->kind == FilePlaceKind::kHidden || cover->kind == FilePlaceKind::kPrivate);
+    bool in_memory = cover && is_made(*cover);
     switch (place.kind) {
       case FilePlaceKind::kWritable:
         return !cover || in_memory || cover->kind == FilePlaceKind::kShown;
@@ -360,6 +337,57 @@ class FileResolver {
       FilePlace one = place;
       if (counts(one)) rules_.places.push_back(std::move(one));
     }
+  }
+
+  // A cell that is made all the same would tell nobody why no program is found in it.
+  Result<void> check_something_is_shown() const {
+    const std::vector<FilePlace>& places = rules_.places;
+    if (places.empty() || places[0].path != "/" || places[0].kind != FilePlaceKind::kHidden)
+      return {};
+    bool shows = std::ranges::any_of(places, [](const FilePlace& one) {
+      return one.kind == FilePlaceKind::kShown || one.kind == FilePlaceKind::kWritable;
+    });
+    if (shows) return {};
+    return Error::plain(
+        fmt::format("{} hides every file, and nothing is shown: no command can run",
+                    places[0].origin),
+        "name in allowRead what it needs: /usr, /bin, /lib, /lib64, /etc, the current folder");
+  }
+
+  // Whoever names /bin in allowRead means programs to be found there, though it is a link.
+  void links_to(const std::vector<FilePattern>& allowed) {
+    for (const FilePattern& pattern : allowed)
+      if (std::optional<std::string> path = only_path(pattern, pattern.text))
+        if (paths_.canonical(*path).value_or(*path) != *path)
+          for (const Link& link : walk_links(*path, files_).links) show_link(link, pattern);
+  }
+  void show_link(Link link, const FilePattern& pattern) {
+    const FilePlace* cover = cover_of(link.path);
+    bool known =
+        std::ranges::any_of(policy_.links, [&](const Link& one) { return one.path == link.path; });
+    if (known || !cover || !is_made(*cover)) return;
+    link.origin = pattern.origin;
+    policy_.links.push_back(std::move(link));
+  }
+
+  static bool is_made(const FilePlace& place) {
+    return place.kind == FilePlaceKind::kHidden || place.kind == FilePlaceKind::kPrivate;
+  }
+
+  // In what is hidden there are no folders but those that lead to what is shown.
+  void choose_workdir() {
+    std::string& folder = policy_.workdir;
+    const FilePlace* cover = cover_of(folder);
+    if (!cover || !is_made(*cover)) return;
+    auto is_there = [&] {
+      return std::ranges::any_of(rules_.places,
+                                 [&](const FilePlace& one) { return is_within(one.path, folder); });
+    };
+    std::string before = folder;
+    while (!is_there()) folder = parent_of(folder);
+    if (folder != before)
+      note(fmt::format("{} hides the current folder: the command starts in {}", cover->origin,
+                       printable(folder)));
   }
 
   const HostFiles& files_;

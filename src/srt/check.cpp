@@ -67,14 +67,20 @@ class Checker {
     wrong(at, path, fmt::format("must be {}, not {}", shape_text(key), kind_name(at.kind)));
   }
 
+  static std::string below(const std::string& above, std::string_view name) {
+    return above.empty() ? std::string(name) : fmt::format("{}.{}", above, name);
+  }
+  // A name with a dot in it would be found as the path of a key, and be read by nobody.
+  static const Key* key_named(const std::string& pattern, std::string_view name) {
+    if (name.find_first_of(".[") != std::string_view::npos) return nullptr;
+    return find_key(below(pattern, name));
+  }
+
   // `pattern` is the path as the table has it, `path` as a person finds it.
   void members(const Node& object, const std::string& pattern, const std::string& path,
                Shape shape) {
-    auto below = [](const std::string& above, std::string_view name) {
-      return above.empty() ? std::string(name) : fmt::format("{}.{}", above, name);
-    };
     for (const auto& [name, value] : object.members) {
-      const Key* key = find_key(below(pattern, name));
+      const Key* key = key_named(pattern, name);
       if (key)
         value_of(*key, value, below(path, printable(name)));
       else if (unknown_ == Unknown::kError || shape == Shape::kStrictObject)
@@ -84,6 +90,18 @@ class Checker {
       if (find_key(below(pattern, name))->required && !object.find(name))
         wrong(object, path, fmt::format("\"{}\" is missing", name),
               fmt::format("it is required: {}", shape_text(*find_key(below(pattern, name)))));
+  }
+
+  // "filesystem.denyRead": {"filesystem": {"denyRead": …}}
+  static std::string nested_form(std::string_view name) {
+    if (name.find('[') != std::string_view::npos)
+      return "its parts are keys of their own, one in the other";
+    std::string form, end;
+    for (std::string_view part : split(name, '.')) {
+      if (!form.empty()) end += "}";
+      form += fmt::format("{}\"{}\": ", form.empty() ? "" : "{", part);
+    }
+    return fmt::format("write {}…{}", form, end);
   }
 
   void unknown_key(const Node& at, const std::string& pattern, const std::string& path,
@@ -96,6 +114,7 @@ class Checker {
       if (size_t dot = key.path.rfind('.');
           dot != std::string_view::npos && key.path.substr(dot + 1) == name)
         hint = fmt::format("\"{}\" stands in \"{}\"", name, key.path.substr(0, dot));
+    if (find_key(below(pattern, name)) || find_key(name)) hint = nested_form(name);
     if (hint.empty()) hint = fmt::format("one of {}", fmt::join(names, ", "));
     wrong(at, path, fmt::format("unknown key {}", in_quotes(name)), std::move(hint));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "policy/files.h"
+#include "policy/pattern_names.h"
 #include "policy/places.h"
 #include "srt/git.h"
 #include "srt/mapping.h"
@@ -115,8 +116,9 @@ class FileMapper {
   Result<void> add_always_writable() {
     for (std::string_view text : kAlwaysWritable) {
       std::string path = TRY(absolute_path(std::string(text), scene_.caller));
-      bool hidden = std::ranges::any_of(
-          rules_.deny_read, [&](const FilePattern& one) { return is_within(path, one.text); });
+      bool hidden = std::ranges::any_of(rules_.deny_read, [&](const FilePattern& one) {
+        return is_within(path, one.text) || means_everything(one);
+      });
       if (!hidden && scene_.files.look(path))
         rules_.allow_write.push_back(
             {.text = path, .literal = true, .origin = "always writable", .reason = {}});

@@ -187,7 +187,8 @@ Match read_on(const Pattern& pattern, const char* path, uint32_t size, uint32_t 
   for (;;) {
     uint64_t live = reading.live();
     if ((live & accept) && (at >= size || !pattern.itself_only)) {
-      out.hit = true;
+      out.hit = !pattern.way_only;
+      out.ancestor = pattern.way_only;
       out.matched = at;
       return out;
     }

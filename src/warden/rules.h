@@ -27,8 +27,9 @@ struct Pattern {
   bool only_in_older_folder;
   // Which part's folder has to be older; `count`: that of the last name, whatever it is.
   uint32_t first;
-  bool itself_only;    // not what lies below
-  bool new_file_only;  // and only that a file comes to have the name
+  bool itself_only;       // not what lies below
+  bool new_file_only;     // and only that a file comes to have the name
+  bool way_only = false;  // not even itself: it and the folders above it stay where they are
   Letters letters = Letters::kAnyCase;
 };
 

@@ -123,6 +123,29 @@ class Defects(SrtTest):
                 ended = self.srt("curl", "-sS", f"http://{host}:{port}/", said=settings([allow]))
                 self.assertEqual((ended.code, ended.out), (0, "hello from the host"), ended)
 
+    def test_key_is_not_the_path_of_one(self):
+        """It looks like a rule, and nobody would read it."""
+        network = '"network": {"allowedDomains": [], "deniedDomains": []%s}'
+        files = '"filesystem": {"denyRead": [], "allowWrite": [], "denyWrite": []%s}'
+        lines = {f'{{{network % ""}, {files % ""}, "filesystem.denyRead": ["x"]}}':
+                 '"filesystem": {"denyRead": …}',
+                 f'{{{network % ""}, {files % ""}, "network.tlsTerminate.excludeDomains": []}}':
+                 '"network": {"tlsTerminate": {"excludeDomains": …}}',
+                 f'{{{network % """, "tlsTerminate.excludeDomains": []"""}, {files % ""}}}':
+                 '"tlsTerminate": {"excludeDomains": …}',
+                 f'{{{network % ""}, {files % ""}, "credentials.files[].path": "x"}}':
+                 "keys of their own"}
+        for text, hint in lines.items():
+            with self.subTest(text):
+                self.assert_srt_refused(self.srt("true", said=text), "unknown key", hint)
+                path = self.settings_file(text)
+                checked = self.srt("validate", path)
+                self.assertEqual(checked.code, 1, checked)
+                self.assertIn("unknown key", checked.out + checked.err)
+        # Without the dot it is one; and the original's way is to pass over what it does not know.
+        self.srt_ok("true", said=f'{{{network % ""}, {files % ""}}}')
+        self.srt_ok("--lenient", "true", said=next(iter(lines)))
+
     def test_d12_unknown_keys_and_dead_patterns(self):
         ended = self.srt("true", said=settings(network={"bogus": 1}))
         self.assert_srt_refused(ended, 'unknown key "bogus"')
