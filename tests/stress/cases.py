@@ -79,6 +79,7 @@ def parent_with_cells(place, count):
     """A parent in a process group of its own that starts `count` cells and waits."""
     pid = os.fork()
     if pid:
+        os.setpgid(pid, pid)  # from both sides: whoever is first, it leads its group from here on
         return pid
     try:
         os.setpgid(0, 0)
@@ -96,10 +97,7 @@ def sigkill_to_the_group(place, scale):
     for _ in range(scale(150)):
         parent = parent_with_cells(place, 3)
         time.sleep(0.001 + chance.uniform(0, 4 * usual))
-        try:
-            os.killpg(parent, signal.SIGKILL)
-        except ProcessLookupError:  # not in its group yet
-            os.kill(parent, signal.SIGKILL)
+        os.killpg(parent, signal.SIGKILL)
         os.waitpid(parent, 0)
     place.require_nothing_left()
     require(place.run(*SHORT) == 0, f"the next cell does not start: {place.said()}")
