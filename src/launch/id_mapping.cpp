@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -128,7 +129,10 @@ Result<UniqueFd> open_mapped_mount(const Step& bind, int user_namespace) {
         fmt::format("cannot mount {}: it was replaced while the cell was being made", bind.other),
         "somebody else changes that path; try again, or mount a folder that is "
         "yours alone");
-  MountAttr attributes{bind.a | kMountIdMap, 0, 0, static_cast<uint64_t>(user_namespace)};
+  // The copy of a shared mount is its peer, in whatever namespace it is attached: what the cell
+  // mounts on it (a cover, another mount of the policy's) would show on the host, and stay (T32).
+  uint64_t propagation = control_enabled("mapped-mounts-private") ? MS_PRIVATE : 0;
+  MountAttr attributes{bind.a | kMountIdMap, 0, propagation, static_cast<uint64_t>(user_namespace)};
   long result = sys_call(kMountSetattr, opened, "", long{kAtEmptyPath | kAtRecursive}, &attributes,
                          long{sizeof attributes});
   if (result < 0) return failed(result);

@@ -26,16 +26,23 @@ std::string random_name() {
   return "s-" + hex(bytes);
 }
 
+// What the network refuses has a reason and a way to allow it. What the rules for files refuse has
+// the rule, and a hint that is no way where there is none.
+std::string told(const session::Refusal& one) {
+  if (one.reason.empty())
+    return fmt::format("{} is refused ({}): {}", one.resource, one.rule, one.how_to_allow);
+  return fmt::format("{}: {}{}{}", one.resource, one.reason,
+                     one.how_to_allow.empty() ? "" : "; to allow it: ", one.how_to_allow);
+}
+
 // One line for each of a few: the names in it are the cell's choice, and it may try thousands.
 void add_refusals(std::string& text, const std::vector<session::Refusal>& refusals) {
-  std::set<std::string_view> told;
-  for (const session::Refusal& one : refusals) {
-    if (!told.insert(one.resource).second || told.size() > kMaxRefusals) continue;
-    text += fmt::format("\n[denied] {}: {}{}{}", one.resource, one.reason,
-                        one.how_to_allow.empty() ? "" : "; to allow it: ", one.how_to_allow);
-  }
-  if (told.size() > kMaxRefusals)
-    text += fmt::format("\n[denied] … and {} more", told.size() - kMaxRefusals);
+  std::set<std::string_view> seen;
+  for (const session::Refusal& one : refusals)
+    if (seen.insert(one.resource).second && seen.size() <= kMaxRefusals)
+      text += "\n[denied] " + told(one);
+  if (seen.size() > kMaxRefusals)
+    text += fmt::format("\n[denied] … and {} more", seen.size() - kMaxRefusals);
 }
 
 // What a checkpoint could not hold.

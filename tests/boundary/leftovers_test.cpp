@@ -142,6 +142,34 @@ TEST(Leftovers, T32_TheHostsMountTableIsNeverTouched) {
   EXPECT_EQ(read_file("/proc/self/mountinfo").find(host.path()), std::string::npos);
 }
 
+// systemd shares all mounts of a host, and what is mounted on one then shows on its peers. Not so
+// everywhere: unshare(1) gives caisson such mounts, whatever those of this machine are, and no peers
+// of the host's. The first cell mounts one folder below the other; a second one would meet what it
+// left.
+TEST(Leftovers, T32_NorIsATableWhoseMountsAreShared) {
+  TempFolder host;
+  std::filesystem::create_directory(host / "below");
+  Words shared{"/usr/bin/unshare", "--mount", "--propagation", "shared"};
+  if (as_root())
+    shared = Words{"/usr/bin/unshare", "--mount", "--propagation", "private"} + shared;
+  else
+    shared.insert(shared.begin() + 1, {"--user", "--map-current-user"});
+  const Words twice{"/bin/sh", "-c",
+                    "grep -c \"$0\" /proc/self/mountinfo; \"$@\" && \"$@\"; echo ended $?; "
+                    "grep -c \"$0\" /proc/self/mountinfo",
+                    host.path()};
+  Outcome cells = run(shared + twice +
+                      exec_line({"/bin/true"}, mount(host.path(), "/given", "rw") +
+                                                   mount(host / "below", "/given/below", "ro")));
+  EXPECT_EQ(cells.out, "0\nended 0\n0\n") << cells.err;
+  if (!as_root()) return;  // nor could it put anything there
+  // Control: the peer of a shared mount does show what is mounted on it.
+  const Words peer{"/usr/bin/unshare", "--mount", "--propagation", "unchanged",
+                   "/bin/mount",       "-t",      "tmpfs",         "tmpfs",
+                   host / "below"};
+  EXPECT_EQ(run(shared + twice + peer).out, "0\nended 0\n2\n");
+}
+
 TEST(Leftovers, T39_APoliteSignalReachesTheProgram) {
   Process cell(exec_line({"/bin/sh", "-c",
                           "trap 'echo handled; exit 9' TERM; echo ready; "

@@ -91,16 +91,19 @@ class Load(McpTest):
                 self.assertIn("Loaded", text)
 
     def test_a_rule_is_what_it_was_when_the_server_started(self):
-        """A cell that may write a folder on the way of a rule takes the link away that it leads
-        through."""
+        """Whoever else writes the folder on the way of a rule may take the link away that it leads
+        through; a cell may not."""
         key = self.file("home/private/key", KEY)
         self.link(os.path.join(self.home, "private"), "way")
         server = self.settings(filesystem={"denyRead": ["./way/key"], "allowRead": ["./"],
                                            "allowWrite": ["./"]})
         for path in ("way/key", key):
             self.refused(server, path)
-        server.text("rlm_exec", code=f"import os\nos.unlink({os.path.join(self.project, 'way')!r})")
-        self.assertFalse(os.path.lexists(os.path.join(self.project, "way")))
+        way = os.path.join(self.project, "way")
+        refused = server.fails("rlm_exec", code=f"import os\nos.unlink({way!r})")
+        self.assertIn(f"[denied] {way} is refused (file-write: ", refused)
+        self.assertIn("): moved, it could be read by the next command", refused)
+        os.unlink(way)
         self.refused(server, key)
         server.text("rlm_exec", code=f"os.mkdir({os.path.join(self.project, 'way')!r})")
         self.refused(server, key)

@@ -309,8 +309,8 @@ def live(inside, pair, options):
     # subprocess or of a pool's worker would wait for ever.
     set_handler(SIGTERM, SIG_DFL)
     inside.attach(options)
-    ipydisplay.watch()
     reseed()  # what a zygote imported has drawn already: all its sessions would go on from there
+    ipydisplay.watch()
     if wants_shell(options):
         if inside.executor.shell is None:
             import ipython
