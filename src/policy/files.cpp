@@ -51,6 +51,8 @@ class FileResolver {
       literal_places(rules_.deny_read, FilePlaceKind::kHidden);
       literal_places(rules_.allow_read, FilePlaceKind::kShown);
     }
+    leave_own_devices();
+    show_ends_of_own_files();
     kernel_places();
     private_places();
     resolve_sockets();
@@ -106,6 +108,15 @@ class FileResolver {
       if (means_everything(pattern)) pattern.text = "/", pattern.literal = true;
   }
 
+  // What a cell has there is its own, and works; the host's would be dead in it, or show the host.
+  void leave_own_devices() {
+    std::erase_if(candidates_, [&](const FilePlace& one) {
+      bool own = is_within(one.path, "/proc") ||
+                 (is_within(one.path, "/dev") && !is_within(one.path, "/dev/shm"));
+      return own && one.kind != FilePlaceKind::kHidden;
+    });
+  }
+
   std::optional<FilePlace> place_at(const std::string& path, FilePlaceKind kind,
                                     const std::string& origin) {
     std::optional<std::string> source = paths_.canonical(path);
@@ -131,6 +142,24 @@ class FileResolver {
       else
         note(
             fmt::format("{}: {} does not exist: skipped", pattern.origin, printable(pattern.text)));
+    }
+  }
+
+  // /etc/resolv.conf is often a link to /run: whoever is shown the one is shown the other, and the
+  // cell's own file lies over it.
+  void show_ends_of_own_files() {
+    auto hides_all = [](const FilePlace& one) {
+      return one.kind == FilePlaceKind::kHidden && one.path == "/";
+    };
+    if (std::ranges::none_of(candidates_, hides_all)) return;
+    for (const std::string path : {"/etc/hosts", "/etc/resolv.conf"}) {
+      auto shows = [&](const FilePlace& one) {
+        return one.kind != FilePlaceKind::kHidden && is_within(path, one.path);
+      };
+      auto above = std::ranges::find_if(candidates_, shows);
+      if (above == candidates_.end()) continue;
+      std::optional<FilePlace> end = place_at(path, FilePlaceKind::kShown, above->origin);
+      if (end && end->path != path) candidates_.push_back(std::move(*end));
     }
   }
 

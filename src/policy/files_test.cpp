@@ -105,6 +105,32 @@ TEST(HostView, AFolderThatHasToBeMadeIsMadeInAPrivateTmp) {
                                                        {Kind::kPrivate, "/tmp/claude"}}));
 }
 
+TEST(HostView, DevicesAndProcessesAreTheCellsOwn) {
+  FakeHostFiles files = host();
+  files.file("/dev/null").folder("/dev/shm").folder("/proc/17").link("/proc/self", "17");
+  Policy policy =
+      resolve(view({.deny_read = {pattern("/")},
+                    .allow_read = {pattern("/proc"), pattern("/proc/self"), pattern("/tmp")},
+                    .allow_write = {pattern("/dev"), pattern("/dev/null"), pattern("/dev/shm")}}),
+              ann(), {{"/bin/true"}}, files)
+          .value();
+  using Places = std::vector<std::pair<Kind, std::string>>;
+  EXPECT_EQ(places(policy), (Places{{Kind::kHidden, "/"},
+                                    {Kind::kWritable, "/dev/shm"},
+                                    {Kind::kShown, "/tmp"}}));
+}
+
+TEST(HostView, WhereTheResolversFileLeadsIsShownWithIt) {
+  FakeHostFiles files = host();
+  files.folder("/etc").file("/run/resolver/conf").link("/etc/resolv.conf", "../run/resolver/conf");
+  Settings settings = view({.deny_read = {pattern("/")}, .allow_read = {pattern("/etc")}});
+  Policy policy = resolve(settings, ann(), {{"/bin/true"}}, files).value();
+  using Places = std::vector<std::pair<Kind, std::string>>;
+  EXPECT_EQ(places(policy), (Places{{Kind::kHidden, "/"},
+                                    {Kind::kShown, "/etc"},
+                                    {Kind::kShown, "/run/resolver/conf"}}));
+}
+
 TEST(HostView, TheHeadOfAPatternHasItsLinksResolved) {
   Policy policy =
       resolved({.deny_write = {pattern("/home/ann/link/**/.bashrc"), pattern("/home/ann/link")}})
