@@ -3,6 +3,8 @@
 // view stands in it at kViewFolder and becomes the root at last, when nothing else is left of it.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/control.h"
 #include "plan/root_plan.h"
 #include "policy/places.h"
@@ -111,11 +113,15 @@ class HostViewBuilder {
     covers_.push_back({path, with});
     add(covers_.back());
   }
-  // A place that is the host's again has the host's files in it, /etc its /etc/hosts.
+  // A place that is the host's again has the host's files in it, /etc its /etc/hosts; or it is such a
+  // file.
   void cover_again() {
     for (const CoverInView& one : covers_) {
       const FilePlace* above = innermost_above(one.path);
-      if (above && above->path != "/" && !is_made(*above)) add(one);
+      bool shown = std::ranges::any_of(rules_.places, [&](const FilePlace& place) {
+        return place.path == one.path && place.kind == FilePlaceKind::kShown;
+      });
+      if (shown || (above && above->path != "/" && !is_made(*above))) add(one);
     }
   }
 

@@ -45,12 +45,16 @@ class FileResolver {
          {&rules_.deny_read, &rules_.allow_read, &rules_.allow_write, &rules_.deny_write})
       TRY(check(*list));
     name_everything();
+    find_ends_of_allowed();
+    for (auto* list : {&rules_.allow_read, &rules_.allow_write}) leave_out_led(*list);
     if (!rules_.unlimited) {
       writable_places();
       literal_places(rules_.deny_write, FilePlaceKind::kReadOnly);
       literal_places(rules_.deny_read, FilePlaceKind::kHidden);
       literal_places(rules_.allow_read, FilePlaceKind::kShown);
     }
+    leave_own_devices();
+    show_ends_of_own_files();
     kernel_places();
     private_places();
     resolve_sockets();
@@ -106,6 +110,64 @@ class FileResolver {
       if (means_everything(pattern)) pattern.text = "/", pattern.literal = true;
   }
 
+  // A link that a cell can turn is nobody's word but its own: followed, it would grant the next run
+  // whatever the last one liked.
+  void leave_out_led(std::vector<FilePattern>& list) {
+    std::erase_if(list, [&](const FilePattern& one) {
+      std::vector<std::string> names = leading_names(one, one.text);
+      std::string head = path_of(Components(names.begin(), names.end()), names.size());
+      std::optional<std::string> link = link_of_a_cell(one.text);
+      if (!link) link = link_of_a_cell(head);
+      if (link)
+        note(fmt::format("{}: {} leads over {}, a link in a writable folder: skipped; name what it "
+                         "leads to",
+                         one.origin, printable(one.text), printable(*link)));
+      return link.has_value();
+    });
+  }
+  // The first one on the way, or the path itself where the way is another one already.
+  std::optional<std::string> link_of_a_cell(const std::string& path) {
+    Components parts = components_of(path);
+    std::string plain = path_of(parts, parts.size());
+    bool has_links = canonical_head(paths_, parts, parts.size()) != plain;
+    if (!has_links || !control_enabled("file-led-links")) return std::nullopt;
+    LinkWalk walk = walk_links(plain, files_);
+    for (const Link& link : walk.links)
+      if (lies_in_allowed(link.path)) return link.path;
+    std::optional<std::string> end = paths_.canonical(plain);
+    return end && walk.end() != *end ? std::optional(plain) : std::nullopt;
+  }
+  // As the rules are written: what they deny besides is for them to say.
+  bool lies_in_allowed(const std::string& path) {
+    auto holds = [&](const std::string& folder) {
+      return path != folder && is_within(path, folder);
+    };
+    return std::ranges::any_of(ends_of_allowed_, holds) || lies_in_mount(path);
+  }
+  bool lies_in_mount(const std::string& path) const {
+    return std::ranges::any_of(policy_.mounts, [&](const Mount& one) {
+      return one.access == Access::kReadWrite && path != one.target && is_within(path, one.target);
+    });
+  }
+  void find_ends_of_allowed() {
+    for (const FilePattern& one : rules_.allow_write) {
+      std::optional<std::string> end = paths_.canonical(writable_path(one));
+      bool hidden = std::ranges::any_of(rules_.deny_read, [&](const FilePattern& denied) {
+        return end && denied.text == *end;  // where both are named it is hidden: "/" may well be
+      });
+      if (end && !hidden) ends_of_allowed_.push_back(std::move(*end));
+    }
+  }
+
+  // What a cell has there is its own, and works; the host's would be dead in it, or show the host.
+  void leave_own_devices() {
+    std::erase_if(candidates_, [&](const FilePlace& one) {
+      bool own = is_within(one.path, "/proc") ||
+                 (is_within(one.path, "/dev") && !is_within(one.path, "/dev/shm"));
+      return own && one.kind != FilePlaceKind::kHidden;
+    });
+  }
+
   std::optional<FilePlace> place_at(const std::string& path, FilePlaceKind kind,
                                     const std::string& origin) {
     std::optional<std::string> source = paths_.canonical(path);
@@ -116,21 +178,42 @@ class FileResolver {
   }
 
   // As srt has it on Linux: "/**" at the end says nothing, other wildcards can't be granted.
+  static std::string writable_path(const FilePattern& pattern) {
+    std::string text = pattern.text;
+    if (!pattern.literal && text.ends_with("/**")) text.resize(text.size() - 3);
+    if (text.empty()) text = "/";
+    return only_path(pattern, text).value_or(text);
+  }
   void writable_places() {
     for (const FilePattern& pattern : rules_.allow_write) {
-      std::string text = pattern.text;
-      if (!pattern.literal && text.ends_with("/**")) text.resize(text.size() - 3);
-      if (text.empty()) text = "/";
-      std::string path = only_path(pattern, text).value_or(text);
+      std::string path = writable_path(pattern);
       std::optional<FilePlace> place = place_at(path, FilePlaceKind::kWritable, pattern.origin);
       if (place)
         candidates_.push_back(std::move(*place));
-      else if (!pattern.literal && has_wildcard(text))
+      else if (!pattern.literal && has_wildcard(path))
         note(fmt::format("{}: {} has a wildcard: skipped; name the folder above it", pattern.origin,
                          printable(pattern.text)));
       else
         note(
             fmt::format("{}: {} does not exist: skipped", pattern.origin, printable(pattern.text)));
+    }
+  }
+
+  // /etc/resolv.conf is often a link to /run: whoever is shown the one is shown the other, and the
+  // cell's own file lies over it.
+  void show_ends_of_own_files() {
+    auto hides_all = [](const FilePlace& one) {
+      return one.kind == FilePlaceKind::kHidden && one.path == "/";
+    };
+    if (std::ranges::none_of(candidates_, hides_all)) return;
+    for (const std::string path : {"/etc/hosts", "/etc/resolv.conf"}) {
+      auto shows = [&](const FilePlace& one) {
+        return one.kind != FilePlaceKind::kHidden && is_within(path, one.path);
+      };
+      auto above = std::ranges::find_if(candidates_, shows);
+      if (above == candidates_.end()) continue;
+      std::optional<FilePlace> end = place_at(path, FilePlaceKind::kShown, above->origin);
+      if (end && end->path != path) candidates_.push_back(std::move(*end));
     }
   }
 
@@ -204,7 +287,7 @@ class FileResolver {
   void resolve_sockets() {
     for (std::string& path : rules_.sockets) {
       Components parts = components_of(path);
-      path = canonical_head(paths_, parts, parts.size());
+      if (!link_of_a_cell(path)) path = canonical_head(paths_, parts, parts.size());
     }
   }
 
@@ -271,16 +354,10 @@ class FileResolver {
     return ways;
   }
   bool lies_in_writable(const std::string& path) const {
-    auto holds = [&](const std::string& folder) {
-      return path != folder && is_within(path, folder);
+    auto holds = [&](const FilePlace& one) {
+      return one.kind == FilePlaceKind::kWritable && path != one.path && is_within(path, one.path);
     };
-    return std::ranges::any_of(candidates_,
-                               [&](const FilePlace& one) {
-                                 return one.kind == FilePlaceKind::kWritable && holds(one.path);
-                               }) ||
-           std::ranges::any_of(policy_.mounts, [&](const Mount& one) {
-             return one.access == Access::kReadWrite && holds(one.target);
-           });
+    return std::ranges::any_of(candidates_, holds) || lies_in_mount(path);
   }
 
   // Innermost of those already kept.
@@ -395,6 +472,7 @@ class FileResolver {
   Policy& policy_;
   FileRules& rules_;
   std::vector<FilePlace> candidates_;
+  std::vector<std::string> ends_of_allowed_;  // of the ways, before any was left out
 };
 
 }  // namespace

@@ -105,6 +105,83 @@ TEST(HostView, AFolderThatHasToBeMadeIsMadeInAPrivateTmp) {
                                                        {Kind::kPrivate, "/tmp/claude"}}));
 }
 
+TEST(HostView, ALinkThatACellCanTurnGrantsNothing) {
+  FakeHostFiles files = host();
+  files.link("/home/ann/project/out", "/home/ann/secret");
+  files.link("/home/ann/project/in", "out/public");
+  auto places_of = [&](FileRules rules) {
+    Policy policy = resolve(view(std::move(rules)), ann(), {{"/bin/true"}}, files).value();
+    EXPECT_EQ(policy.notes.size(), 1u);
+    return places(policy);
+  };
+  using Places = std::vector<std::pair<Kind, std::string>>;
+  const FilePattern project = pattern("/home/ann/project");
+  for (const char* name : {"/home/ann/project/out", "/home/ann/project/out/**",
+                           "/home/ann/project/in/inner", "/home/ann/link/out"}) {
+    EXPECT_EQ(places_of({.allow_write = {pattern(name), project}}),
+              (Places{{Kind::kWritable, "/home/ann/project"}}))
+        << name;
+    EXPECT_EQ(places_of({.deny_read = {pattern("/home/ann/secret")},
+                         .allow_read = {pattern(name)},
+                         .allow_write = {project}}),
+              (Places{{Kind::kWritable, "/home/ann/project"}, {Kind::kHidden, "/home/ann/secret"}}))
+        << name;
+  }
+  // Where nothing is written the link is its owner's.
+  Policy policy = resolve(view({.allow_write = {pattern("/home/ann/project/out")}}), ann(),
+                          {{"/bin/true"}}, files)
+                      .value();
+  EXPECT_EQ(places(policy), (Places{{Kind::kWritable, "/home/ann/secret"}}));
+}
+
+TEST(HostView, WhatIsHiddenThoughItIsWritableTurnsNoLink) {
+  FakeHostFiles files = host();
+  files.link("/programs", "/home/ann/project");
+  Policy policy = resolve(view({.deny_read = {pattern("/")},
+                                .allow_read = {pattern("/programs")},
+                                .allow_write = {pattern("/")}}),
+                          ann(), {{"/bin/true"}}, files)
+                      .value();
+  ASSERT_EQ(policy.file_rules.places.size(), 2u);
+  EXPECT_EQ(policy.file_rules.places[1].path, "/home/ann/project");
+}
+
+TEST(HostView, ASocketIsNotAllowedOverALinkThatACellCanTurn) {
+  FakeHostFiles files = host();
+  files.link("/home/ann/project/agent", "/home/ann/token");
+  Settings settings = view({.allow_write = {pattern("/home/ann/project")}});
+  settings.sockets = {{"/home/ann/project/agent", "test"}, {"/home/ann/link/other", "test"}};
+  Policy policy = resolve(settings, ann(), {{"/bin/true"}}, files).value();
+  EXPECT_EQ(policy.file_rules.sockets, (std::vector<std::string>{"/home/ann/project/agent",
+                                                                 "/home/ann/project/other"}));
+}
+
+TEST(HostView, DevicesAndProcessesAreTheCellsOwn) {
+  FakeHostFiles files = host();
+  files.file("/dev/null").folder("/dev/shm").folder("/proc/17").link("/proc/self", "17");
+  Policy policy =
+      resolve(view({.deny_read = {pattern("/")},
+                    .allow_read = {pattern("/proc"), pattern("/proc/self"), pattern("/tmp")},
+                    .allow_write = {pattern("/dev"), pattern("/dev/null"), pattern("/dev/shm")}}),
+              ann(), {{"/bin/true"}}, files)
+          .value();
+  using Places = std::vector<std::pair<Kind, std::string>>;
+  EXPECT_EQ(places(policy), (Places{{Kind::kHidden, "/"},
+                                    {Kind::kWritable, "/dev/shm"},
+                                    {Kind::kShown, "/tmp"}}));
+}
+
+TEST(HostView, WhereTheResolversFileLeadsIsShownWithIt) {
+  FakeHostFiles files = host();
+  files.folder("/etc").file("/run/resolver/conf").link("/etc/resolv.conf", "../run/resolver/conf");
+  Settings settings = view({.deny_read = {pattern("/")}, .allow_read = {pattern("/etc")}});
+  Policy policy = resolve(settings, ann(), {{"/bin/true"}}, files).value();
+  using Places = std::vector<std::pair<Kind, std::string>>;
+  EXPECT_EQ(places(policy), (Places{{Kind::kHidden, "/"},
+                                    {Kind::kShown, "/etc"},
+                                    {Kind::kShown, "/run/resolver/conf"}}));
+}
+
 TEST(HostView, TheHeadOfAPatternHasItsLinksResolved) {
   Policy policy =
       resolved({.deny_write = {pattern("/home/ann/link/**/.bashrc"), pattern("/home/ann/link")}})

@@ -17,13 +17,20 @@ namespace caisson::warden {
 
 namespace {
 
-constexpr long kPidfdGetfd = 438;
+constexpr long kPidfdGetfd = 438, kPidfdThread = O_EXCL;
+
+// Of the very thread (6.9): it may have descriptors of its own, and a process whose first thread
+// has ended has none to be found.
+long open_caller(const Call& call) {
+  long pidfd = sys_call(kernel::kPidfdOpen, long{call.thread}, kPidfdThread);
+  if (pidfd != -EINVAL) return pidfd;
+  long process = caller_process(call);
+  return process > 0 ? sys_call(kernel::kPidfdOpen, process, 0L) : -ESRCH;
+}
 
 // The caller's own socket, shared: what is done to it here is done to it there.
 long callers_socket(const Call& call) {
-  long process = caller_process(call);
-  if (process <= 0) return -ESRCH;
-  long pidfd = sys_call(kernel::kPidfdOpen, process, 0L);
+  long pidfd = open_caller(call);
   if (pidfd < 0) return pidfd;
   long number = static_cast<long>(static_cast<uint32_t>(call.args[0]));
   long fd = sys_call(kPidfdGetfd, pidfd, number, 0L);
@@ -170,7 +177,8 @@ struct Address {
 
   // An abstract name belongs to the network namespace, and Landlock scopes it besides.
   bool has_path() const {
-    return size > sizeof(sa_family_t) && any.sa_family == AF_UNIX && path.sun_path[0] != 0;
+    return size > sizeof(sa_family_t) && size <= sizeof path && any.sa_family == AF_UNIX &&
+           path.sun_path[0] != 0;
   }
   // NUL-ended, which it need not be where it comes from.
   void copy_path(char (&to)[kMostSocketPath + 1]) const {
@@ -223,13 +231,14 @@ bool leads_to(long here, const char* path, const Spot& spot) {
 // the cell meanwhile: each such change is asked for, and only one of them is made at a time.
 long do_bind(const Call& call, long socket, const Address& address, const char* path,
              const Spot& spot) {
-  long here = open_caller_folder(call, AT_FDCWD);
+  bool relative = path[0] != '/';
+  long here = relative ? open_caller_folder(call, AT_FDCWD) : long{warden.own_fds};
   if (here < 0) return here;
-  long result;
+  long result = 0;
   if (leads_to(here, path, spot)) {
-    result = sys_call(SYS_fchdir, here);  // this thread's alone
+    if (relative) result = sys_call(SYS_fchdir, here);  // this thread's alone
     if (result >= 0) result = sys_call(SYS_bind, socket, &address.space, long{address.size});
-    sys_call(SYS_fchdir, long{warden.own_fds});
+    if (relative) sys_call(SYS_fchdir, long{warden.own_fds});
   } else {
     sockaddr_un by_folder{};
     by_folder.sun_family = AF_UNIX;
@@ -247,8 +256,22 @@ long do_bind(const Call& call, long socket, const Address& address, const char* 
                         static_cast<long>(__builtin_offsetof(sockaddr_un, sun_path) + size));
     }
   }
-  close_fd(here);
+  if (relative) close_fd(here);
   return result;
+}
+
+// The socket goes first: while it is open here its address is taken, though the caller closes its
+// own, and the peer would not see that.
+void answer_about(const Call& call, long socket, long result) {
+  close_fd(socket);
+  answer(call, result);
+}
+
+// As the kernel has it, for a name that ends with a slash.
+long no_file_of_that_name(const Spot& spot) {
+  long there = look_at(spot.folder, spot.name);
+  close_fd(there);
+  return there < 0 ? there : -EADDRINUSE;
 }
 
 void bind_by_path(const Call& call, long socket, const Address& address) {
@@ -257,12 +280,13 @@ void bind_by_path(const Call& call, long socket, const Address& address) {
   Spot spot;
   take_umask_of(call);
   long result = find(call, AT_FDCWD, path, Last::kKeep, Depth::kFolderOnly, spot);
-  if (result < 0) return answer(call, result);
-  if (!spot.name[0]) return answer(call, -EADDRINUSE);
-  if (refuse_write(call, spot) != kFree || refuse_new_file(call, spot)) return;
+  if (result < 0) return answer_about(call, socket, result);
+  if (!spot.name[0]) return answer_about(call, socket, -EADDRINUSE);
+  if (refuse_write(call, spot) != kFree || refuse_new_file(call, spot)) return close_fd(socket);
+  if (spot.wants_folder) return answer_about(call, socket, no_file_of_that_name(spot));
   result = do_bind(call, socket, address, path, spot);
   if (result == -EROFS) report(Refused::kReadOnly, kNoRule, spot.text, spot.size);
-  answer(call, result);
+  answer_about(call, socket, result);
 }
 
 }  // namespace
@@ -290,8 +314,7 @@ void take_connect(const Call& call) {
   } else {
     result = do_connect(call, socket, &address.space, address.size);
   }
-  close_fd(socket);  // first: while it is open here the peer would not see the caller's close
-  answer(call, result);
+  answer_about(call, socket, result);
 }
 
 // A socket's file is a new name like any other: it occupies one that is protected while nothing has
@@ -301,12 +324,8 @@ void take_bind(const Call& call) {
   begin_change(call);
   long socket = socket_and_address(call, address);
   if (socket < 0) return;
-  if (address.has_path()) {
-    bind_by_path(call, socket, address);
-  } else {
-    answer(call, sys_call(SYS_bind, socket, &address.space, long{address.size}));
-  }
-  close_fd(socket);
+  if (address.has_path()) return bind_by_path(call, socket, address);
+  answer_about(call, socket, sys_call(SYS_bind, socket, &address.space, long{address.size}));
 }
 
 }  // namespace caisson::warden

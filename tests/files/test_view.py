@@ -163,6 +163,14 @@ class Sockets(cell.FilesCase):
                             "socket.create_connection(t.getsockname()); print('tcp')")
         self.assertEqual(ended.out, "hello\ntcp\n", ended.inner_err)
 
+    def test_T43_link_that_a_cell_made_allows_no_socket(self):
+        self.host_socket(self.path("agent"))
+        os.symlink("../agent", os.path.join(self.project, "agent.sock"))
+        os.symlink("agent", self.path("link"))
+        for name, said in ((os.path.join(self.project, "agent.sock"), "13"), (self.path("link"), "connected")):
+            ended = self.run_cell([cell.PYTHON, "-c", self.CLIENT, name], sockets=[name])
+            self.assertEqual(ended.out.strip(), said, name)
+
     def test_T43_no_socket_of_the_host_comes_to_an_allowed_path(self):
         """It is allowed by its path, and the path lies in a folder that the cell writes."""
         for name in ("allowed", "host", "host/in"):

@@ -43,6 +43,27 @@ class Everything(SrtTest):
                         filesystem={"allowRead": ["/usr", "/bin", "/lib", "/lib64"]})
         self.sh_ok('grep -q CERT "$SSL_CERT_FILE" && cat /etc/hosts', said=said)
 
+    def test_devices_and_processes_are_the_cells_own_though_they_are_named(self):
+        said = shown("/", "/dev", "/dev/null", "/dev/urandom", "/proc", "/proc/self", "/proc/sys")
+        ended = self.sh_ok("echo x > /dev/null; head -c1 /dev/urandom | wc -c; head -c4 /proc/self/status; echo; "
+                           "ls -A /dev/shm; ls -d /proc/[0-9]* | wc -l", said=said)
+        lines = ended.out.splitlines()
+        self.assertEqual(lines[:2], ["1", "Name"])
+        self.assertEqual(len(lines), 3, lines)
+        self.assertLess(int(lines[2]), 8)
+        # The same where it is to be written: the host's would be dead, since the mount has no devices.
+        for name in ("/dev/null", "/dev"):
+            with self.subTest(name):
+                self.sh_ok("echo x > /dev/null && test ! -s /dev/null", said=settings(write=[name]))
+
+    def test_own_names_of_hosts_stand_where_they_are_a_link_or_are_named_themselves(self):
+        end = os.path.realpath("/etc/resolv.conf")
+        if not os.path.exists(end):
+            self.skipTest("the host has no /etc/resolv.conf")
+        for named in (SYSTEM, [*SYSTEM[:-1], "/etc/resolv.conf"]):
+            said = settings(["localhost"], read=["/"], filesystem={"allowRead": named})
+            self.assertIn("nameserver 127.0.0.1\n", self.sh_ok("cat /etc/resolv.conf", said=said).out + "\n")
+
     def test_without_anything_that_is_shown_it_is_an_error(self):
         for rule in EVERYTHING:
             with self.subTest(rule):

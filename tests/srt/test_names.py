@@ -82,6 +82,39 @@ class Names(SrtTest):
         self.assertEqual(lines[15:], [f"{['a.sock', 'b.sock', 'd.sock', 'f.sock', 'x' * 100]} {['c.sock', 'deep', 'e.sock']}",
                                       "6", "127.0.0.1"])
 
+    def test_a_socket_is_bound_or_refused_as_by_the_kernel(self):
+        code = self.BIND + (
+            "import ctypes, errno, os\n"
+            "top = os.getcwd(); os.chdir('shut'); os.chmod('.', 0)\n"
+            f"print(bind({os.path.join(self.project, 'absolute')!r}).__class__.__name__)\n"
+            "os.chdir(top); os.chmod('shut', 0o755)\n"
+            "print(bind('absent/')); print(bind('shut/'))\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "s = socket.socket(socket.AF_UNIX)\n"
+            "print(libc.bind(s.fileno(), b'\\1\\0' + b'toolong'.ljust(120, b'\\0'), 111), errno.errorcode[ctypes.get_errno()])\n"
+            "print(sorted(os.listdir('.')))\n")
+        self.folder("project/shut")
+        lines = self.srt_ok("python3", "-c", code, said=SAID).out.splitlines()
+        self.assertEqual(lines, ["socket", "No such file or directory", "Address already in use", "-1 EINVAL",
+                                 "['absolute', 'shut', 'sub']"])
+
+    def test_sockets_of_threads(self):
+        """One with descriptors of its own, and one that is left of a process whose first thread has ended."""
+        bind = ("s = socket.socket(socket.AF_UNIX); s.bind('\\0' + name); s.listen()\n"
+                "    socket.socket(socket.AF_UNIX).connect('\\0' + name); print(name, flush=True)\n")
+        code = ("import ctypes, os, socket, threading\n"
+                "libc = ctypes.CDLL(None)\n"
+                "def own(name):\n"
+                "    if libc.unshare(0x400): raise OSError\n    " + bind +
+                "def last(name):\n"
+                "    import time; time.sleep(0.3)\n    " + bind + "    os._exit(0)\n"
+                "thread = threading.Thread(target=own, args=('own',)); thread.start(); thread.join()\n"
+                "threading.Thread(target=last, args=('last',)).start()\n"
+                "libc.syscall(60 if os.uname().machine == 'x86_64' else 93, 0)\n")  # exit(2), of this thread alone
+        if [int(part) for part in os.uname().release.split(".")[:2]] < [6, 9]:
+            self.skipTest("no descriptor of a thread (PIDFD_THREAD)")
+        self.assertEqual(self.srt_ok("python3", "-c", code, said=SAID).out.split(), ["own", "last"])
+
     def test_names_are_not_moved_into_place(self):
         self.project_file("own", "x")
         self.refused("for n in .bashrc sub/.vscode; do mv own $n 2>/dev/null && echo $n; "
