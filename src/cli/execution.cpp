@@ -149,7 +149,7 @@ Result<Outcome> Execution::execute() {
       TRY(AuditLog::open(audit_path(job_.caller.env("XDG_STATE_HOME"), job_.caller.home)));
   log_ = std::make_unique<AuditLog>(std::move(log));
   for (const Degradation& one : plan_.degradations)
-    if (job_.flags.verbosity || job_.policy.is_best_effort(one.field))
+    if (one.aloud || job_.flags.verbosity || job_.policy.is_best_effort(one.field))
       say(fmt::format("weaker: {}: {} ({})", one.field, one.effect, one.reason));
   if (job_.flags.verbosity)
     for (const std::string& line : describe(plan_)) say(line);

@@ -10,6 +10,7 @@ namespace {
 constexpr uint64_t kExecute = 1 << 0, kWriteFile = 1 << 1, kReadFile = 1 << 2, kReadDir = 1 << 3;
 constexpr uint64_t kRefer = 1 << 13, kTruncate = 1 << 14, kIoctlDev = 1 << 15;
 constexpr uint64_t kScopeAbstractSocket = 1 << 0, kScopeSignal = 1 << 1;
+constexpr int kAbiOfScopes = 6;  // Linux 6.12
 
 constexpr uint64_t kAbi1 = (1 << 13) - 1;
 constexpr uint64_t kRead = kReadFile | kReadDir | kExecute;
@@ -29,7 +30,7 @@ class LandlockPlanner {
   LandlockPlanner(const Policy& policy, int abi) : policy_(policy) {
     plan_.abi = abi;
     plan_.handled = rights_of_abi(abi);
-    if (abi >= 6) plan_.scoped = kScopeAbstractSocket | kScopeSignal;
+    if (abi >= kAbiOfScopes) plan_.scoped = kScopeAbstractSocket | kScopeSignal;
   }
 
   // The mounts leave nothing in the tree that may not be read; writing is granted by folder.
@@ -92,9 +93,19 @@ class LandlockPlanner {
   LandlockPlan plan_;
 };
 
+// Abstract names belong to a network namespace: with the host's own, Landlock's scope is all that
+// keeps a program from X11 and D-Bus (T43).
+void note_abstract_sockets(const Policy& policy, const HostFacts& facts, Plan& plan) {
+  if (!policy.has(GrantKind::kHostNetwork) || facts.landlock_abi >= kAbiOfScopes) return;
+  plan.degradations.push_back({"network", "Landlock has scopes for them since Linux 6.12",
+                               "with the host's network come its abstract sockets (X11, D-Bus)",
+                               true});
+}
+
 }  // namespace
 
 void plan_landlock(const Policy& policy, const HostFacts& facts, Plan& plan) {
+  note_abstract_sockets(policy, facts, plan);
   if (facts.landlock_abi == 0) {
     plan.degradations.push_back({"landlock", "this kernel has no Landlock",
                                  "mounts, capabilities and seccomp stand without it"});

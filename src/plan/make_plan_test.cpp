@@ -355,6 +355,20 @@ TEST(Plan, AsksLandlockOnlyForWhatItsAbiKnows) {
     EXPECT_EQ(rule.access & ~plan.landlock->handled, 0u) << rule.path;
 }
 
+TEST(Plan, SaysAloudThatTheHostsNetworkBringsItsAbstractSockets) {
+  HostFacts facts = plain_host();
+  facts.landlock_abi = 5;
+  EXPECT_TRUE(plan_for(plain_policy(), facts).degradations.empty());
+  Policy policy = plain_policy();
+  policy.grants.push_back({GrantKind::kHostNetwork, "a test"});
+  Plan plan = plan_for(policy, facts);
+  ASSERT_EQ(plan.degradations.size(), 1u);
+  EXPECT_EQ(plan.degradations[0].field, "network");
+  EXPECT_TRUE(plan.degradations[0].aloud);
+  facts.landlock_abi = 6;
+  EXPECT_TRUE(plan_for(policy, facts).degradations.empty());
+}
+
 TEST(Plan, NeverTakesTheLandlockTierByItself) {
   HostFacts facts = plain_host();
   facts.userns_denied = "Operation not permitted";

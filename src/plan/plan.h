@@ -19,6 +19,7 @@ struct Degradation {
   std::string field;   // "memory"
   std::string reason;  // "no writable memory cgroup: …"
   std::string effect;  // "each process is limited, not the cell as a whole"
+  bool aloud = false;  // it opens something that the policy shut: said unasked
   bool operator==(const Degradation&) const = default;
 };
 

@@ -23,6 +23,11 @@ std::string caisson_binary() { return variable_or("CAISSON_BIN", CAISSON_DEFAULT
 std::string probe_folder() { return variable_or("CAISSON_PROBES", CAISSON_DEFAULT_PROBES); }
 bool as_root() { return ::geteuid() == 0; }
 
+bool landlock_has_scopes() {
+  constexpr long kCreateRuleset = 444, kQueryVersion = 1;
+  return ::syscall(kCreateRuleset, nullptr, 0L, kQueryVersion) >= 6;
+}
+
 std::string home_folder() {
   static TempFolder home;
   return home.path();

@@ -9,6 +9,7 @@ std::string caisson_binary();  // CAISSON_BIN, or the one of the release build
 std::string probe_folder();    // CAISSON_PROBES, or the one of this build
 std::string home_folder();     // a fresh one for this run of the suite: HOME of all it starts
 bool as_root();
+bool landlock_has_scopes();  // for signals and abstract sockets: ABI 6, Linux 6.12
 
 // A folder of the test's own, with links resolved, removed with all that is in it.
 class TempFolder {
