@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/result_json.h"
-#include "host/cgroup_probe.h"
+#include "host/delegation.h"
 #include "launch/callers_stream.h"
 #include "launch/cell.h"
 #include "launch/cgroup_names.h"
@@ -29,7 +29,6 @@
 #include "policy/resolve.h"
 #include "run/audit_encode.h"
 #include "sys/monotonic.h"
-#include "sys/systemd_scope.h"
 
 namespace caisson {
 
@@ -95,18 +94,13 @@ void Execution::tie_to_parent() const {
     ::_exit(kOwnError);
 }
 
-// cgroup v2 in a login session: systemd's user manager gives a scope of our own for the asking.
-// When it doesn't, the plan says what can't be limited.
-void Execution::ask_for_delegation() {
-  const CgroupFacts& cgroup = job_.facts.cgroup;
+// Where nobody delegates, the plan says what can't be limited.
+void Execution::find_control_groups() {
   const Limits& limits = job_.policy.limits;
   if (!limits.memory_bytes && !limits.pids && !limits.cpu_millis) return;  // nothing to hold
-  if (!cgroup.slots.empty() || cgroup.user_manager.empty() || job_.flags.dry_run) return;
-  if (Result<void> entered = enter_delegated_scope(cgroup.user_manager, ::getpid()); !entered) {
-    if (job_.flags.verbosity) say(entered.error().what);
-    return;
-  }
-  job_.facts.cgroup = probe_cgroups();
+  if (job_.flags.dry_run) return;
+  Result<void> asked = ask_for_delegation(job_.facts.cgroup);
+  if (!asked && job_.flags.verbosity) say(asked.error().what);
 }
 
 // Before the plan, which has the authority that it made for the cell in it.
@@ -128,7 +122,7 @@ Result<void> Execution::start_gateway() {
 Result<void> Execution::prepare() {
   tie_to_parent();
   say_notes();
-  ask_for_delegation();
+  find_control_groups();
   TRY(start_gateway());
   plan_ = TRY(make_plan(job_.policy, job_.command, job_.facts));
   // v2 would kill the whole cell for one process that asked for too much.

@@ -46,7 +46,7 @@ class Execution {
  private:
   void say_notes() const;
   void tie_to_parent() const;
-  void ask_for_delegation();
+  void find_control_groups();
   Result<void> start_gateway();
   void tell_unsteered();
   boost::json::object start_event() const;

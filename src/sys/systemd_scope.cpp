@@ -160,19 +160,40 @@ std::string scope_request(const std::string& unit, pid_t pid) {
   return writer.text();
 }
 
-// Through the bus when there is one; else by the manager's own socket, which knows no Hello.
-Result<BusConnection> reach_manager(const std::string& runtime_dir, int64_t deadline) {
-  Result<BusConnection> bus = BusConnection::open(runtime_dir + "/bus", deadline);
-  if (!bus.ok()) {
-    Result<BusConnection> direct = BusConnection::open(runtime_dir + "/systemd/private", deadline);
-    if (!direct.ok()) return std::move(bus).error();
-    TRY(direct->authenticate());
-    return direct;
+struct ScopeRequest {
+  std::string unit;
+  pid_t pid;
+  Result<void> send_to(BusConnection& manager) const {
+    TRY(manager.call({"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                      "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))",
+                      scope_request(unit, pid), 2}));
+    return {};
   }
-  TRY(bus->authenticate());
-  TRY(bus->call({"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello",
-                 "", "", 1}));
-  return bus;
+};
+
+Result<void> ask_by_bus(BusConnection& bus, const ScopeRequest& request) {
+  TRY(bus.authenticate());
+  TRY(bus.call({"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", "Hello",
+                "", "", 1}));
+  return request.send_to(bus);
+}
+
+// The manager's own socket knows no Hello.
+Result<void> ask_directly(BusConnection& manager, const ScopeRequest& request) {
+  TRY(manager.authenticate());
+  return request.send_to(manager);
+}
+
+// Through the bus when there is one and the manager is on it: in the first moments of a login it is
+// not yet, and its own socket serves.
+Result<void> ask_manager(const std::string& runtime_dir, const ScopeRequest& request,
+                         int64_t deadline) {
+  Result<BusConnection> bus = BusConnection::open(runtime_dir + "/bus", deadline);
+  Result<void> asked = bus ? ask_by_bus(*bus, request) : Result<void>(bus.error());
+  if (asked) return asked;
+  Result<BusConnection> direct = BusConnection::open(runtime_dir + "/systemd/private", deadline);
+  if (!direct) return asked;
+  return ask_directly(*direct, request);
 }
 
 std::string cgroup_of(pid_t pid, const std::string& proc) {
@@ -195,10 +216,7 @@ Result<void> await_move(pid_t pid, const std::string& unit, const std::string& p
 Result<void> request_scope(const std::string& runtime_dir, pid_t pid, const std::string& proc) {
   int64_t deadline = monotonic_now_ms() + kPatienceMs;
   std::string unit = fmt::format("caisson-{}-{:x}.scope", pid, monotonic_now_ms());
-  BusConnection manager = TRY(reach_manager(runtime_dir, deadline));
-  TRY(manager.call({"org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-                    "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))",
-                    scope_request(unit, pid), 2}));
+  TRY(ask_manager(runtime_dir, {unit, pid}, deadline));
   return await_move(pid, unit, proc, deadline);
 }
 

@@ -93,10 +93,8 @@ class UserManager : public testing::Test {
     move_to("0::/user.slice/session-3.scope\n");
   }
   ~UserManager() override {
-    if (server_ > 0) {
-      ::kill(server_, SIGKILL);
-      ::waitpid(server_, nullptr, 0);
-    }
+    for (pid_t server : servers_) ::kill(server, SIGKILL);
+    server_status();
     fs::remove_all(dir_);
   }
   void move_to(const std::string& cgroup) {
@@ -109,18 +107,22 @@ class UserManager : public testing::Test {
     strcpy(address.sun_path, (dir_ + socket).c_str());
     ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     ASSERT_EQ(::listen(listener.get(), 1), 0);
-    server_ = ::fork();
-    if (server_ != 0) return;
+    pid_t server = ::fork();
+    if (server != 0) return servers_.push_back(server);
     Peer peer(listener.get());
     talk(peer);
     ::_exit(0);
   }
   Result<void> enter() { return enter_delegated_scope(dir_, kPid, dir_ + "/proc"); }
   int server_status() {
-    int status = -1;
-    ::waitpid(server_, &status, 0);
-    server_ = -1;
-    return status;
+    int all = servers_.empty() ? -1 : 0;
+    for (pid_t server : servers_) {
+      int status = -1;
+      ::waitpid(server, &status, 0);
+      all |= status;
+    }
+    servers_.clear();
+    return all;
   }
   // The name of the unit is the first string of the request.
   static std::string unit_in(const std::string& call) {
@@ -129,7 +131,7 @@ class UserManager : public testing::Test {
   }
 
   std::string dir_;
-  pid_t server_ = -1;
+  std::vector<pid_t> servers_;
 };
 
 TEST_F(UserManager, ThroughTheBusWeAskForAScopeThatIsOursToDivide) {
@@ -164,6 +166,23 @@ TEST_F(UserManager, WithoutABusTheManagersOwnSocketServes) {
     peer.greet();
     std::string call = peer.call();
     if (call.find("StartTransientUnit") == std::string::npos) ::_exit(1);
+    peer.answer(DbusMessage::kReturn, call, "/job/1");
+    move_to("0::/app.slice/" + unit_in(call) + "\n");
+  });
+  Result<void> result = enter();
+  EXPECT_TRUE(result.ok()) << result.error().what;
+  EXPECT_EQ(server_status(), 0);
+}
+
+TEST_F(UserManager, WhereTheManagerIsNotOnTheBusYetItsOwnSocketServes) {
+  serve("/bus", [](Peer& peer) {
+    peer.greet();
+    peer.answer(DbusMessage::kReturn, peer.call(), ":1.5");
+    peer.answer(DbusMessage::kError, peer.call(), "Name has no owner");
+  });
+  serve("/systemd/private", [&](Peer& peer) {
+    peer.greet();
+    std::string call = peer.call();
     peer.answer(DbusMessage::kReturn, call, "/job/1");
     move_to("0::/app.slice/" + unit_in(call) + "\n");
   });
