@@ -3,6 +3,7 @@
 import sys
 import unittest
 
+import host
 from case import SessionCase
 
 
@@ -118,6 +119,46 @@ class Later(SessionCase):
         self.assertTrue(answer.json.get("restored"), answer)
         answer = self.ok("await asyncio.sleep(.05)\nx")
         self.assertEqual((answer.out, answer.text), (b"", "1"))
+
+    def test_callbacks(self):
+        self.ok("import asyncio\nawait asyncio.sleep(0)")
+        self.stopped("loop = asyncio.get_running_loop()\nloop.call_later(.5, print, 'late')\nawait asyncio.sleep(60)")
+        self.assertEqual(self.ok("await asyncio.sleep(.6)").out, b"")
+
+    def test_a_callback_of_a_call_that_ended_well_comes(self):
+        self.ok("import asyncio\nawait asyncio.sleep(0)\nasyncio.get_running_loop().call_later(1, print, 'theirs')")
+        self.stopped("await asyncio.sleep(60)")
+        self.assertEqual(self.ok("await asyncio.sleep(1)").out, b"theirs\n")
+
+    def test_of_one_that_caught_the_interrupt(self):
+        self.ok("import asyncio, signal, time\nawait asyncio.sleep(0)\nsignal.signal(signal.SIGALRM, lambda *_: print('late'))")
+        for begun in ("loop.call_later(.6, print, 'late')", "signal.setitimer(signal.ITIMER_REAL, .6)",
+                      "loop.create_task(later())"):
+            answer = self.session.exec(
+                "async def later():\n    await asyncio.sleep(.1); print('late')\n"
+                f"loop = asyncio.get_running_loop()\n{begun}\n"
+                "try: time.sleep(60)\nexcept KeyboardInterrupt: print('caught')\nawait asyncio.sleep(0)", timeout_ms=300)
+            self.assertEqual((answer.kind, answer.out), (host.RESULT, b"caught\n"), answer)
+            self.assertEqual(self.ok("await asyncio.sleep(.7)").out, b"", begun)
+
+    def test_of_one_that_has_its_own_handler_for_it(self):
+        answer = self.session.exec("import signal, time\nx = 1\nstop = []\n"
+                                   "signal.signal(signal.SIGINT, lambda *_: stop.append(1))\n"
+                                   "signal.signal(signal.SIGALRM, lambda *_: print('late'))\n"
+                                   "signal.setitimer(signal.ITIMER_REAL, .8)\n"
+                                   "while not stop: time.sleep(.01)", timeout_ms=300)
+        self.assertTrue(answer.json.get("restored"), answer)
+        self.assertEqual(self.ok("import time\ntime.sleep(.9)").out, b"")
+
+    def test_a_value_that_is_asked_for_is_no_call_that_puts_something_off(self):
+        self.ok("import asyncio, time\nawait asyncio.sleep(0)\nloop = asyncio.get_running_loop()\nloop.call_later(60, print, 'theirs')\n"
+                "class Slow:\n    def __repr__(self): time.sleep(60)\nslow = Slow()")
+        answer = self.session.call(host.GET, {"name": "slow"}, timeout_ms=300)
+        self.assertEqual((answer.kind, answer.json["status"]), (host.RESULT, "interrupted"), answer)
+
+    def test_dumps_of_tracebacks(self):
+        self.stopped("import faulthandler\nfaulthandler.dump_traceback_later(.6)\nwhile True: pass")
+        self.assertEqual(self.ok("import time\ntime.sleep(.7)").err, b"")
 
     def test_alarms(self):
         self.stopped("import signal, time\nsignal.alarm(1)\ntime.sleep(60)")
