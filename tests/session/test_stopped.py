@@ -50,6 +50,25 @@ class Helpers(SessionCase):
         for text in ("one", "two"):
             self.assertEqual(self.ok(f"asked.put({text!r}); told.get();").out, text.encode() + b"\n")
 
+    def test_a_job_that_waits_is_at_work(self):
+        self.ok("from concurrent.futures import ThreadPoolExecutor\nfrom multiprocessing.pool import ThreadPool\nimport threading\n"
+                "go, done = threading.Event(), []\n"
+                "def job():\n    go.wait(); print('of the call before'); done.append(1)\n"
+                "pool, other = ThreadPoolExecutor(1), ThreadPool(1)\npool.submit(job); other.apply_async(job)\n"
+                "import time\nwhile threading.active_count() < 6: time.sleep(.001)\ntime.sleep(.05)")
+        answer = self.ok("go.set()\nwhile len(done) < 2: time.sleep(.001)")
+        self.assertEqual((answer.out, answer.json["notes"]),
+                         (b"", ["what threads of earlier calls wrote meanwhile is left out"]))
+
+    def test_a_new_thread_with_the_name_of_an_old_one_is_heard(self):
+        self.ok("import threading, time\ndef stay():\n    while not stop: time.sleep(.001)\n"
+                "stop = False\nt = threading.Thread(target=stay); t.start(); ident = t.ident")
+        answer = self.ok("stop = True; t.join()\nimport _thread\n"
+                         "def speak():\n    print('heard' if _thread.get_ident() == ident else 'another')\n"
+                         "for _ in range(3):\n    t = threading.Thread(target=speak); t.start(); t.join()")
+        self.assertEqual((answer.out.count(b"\n"), answer.json.get("notes")), (3, None), answer)
+        self.assertIn(b"heard", answer.out)  # else this proves nothing
+
     def test_what_is_left_out_is_told(self):
         self.ok("import threading, time\nstop = False\ndef tick():\n    while not stop: print('tick'); time.sleep(.005)\n"
                 "t = threading.Thread(target=tick); t.start()")
@@ -88,6 +107,27 @@ class Ruined(SessionCase):
         self.session.exec("import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))", timeout_ms=2000)
         answer = self.session.exec("print('?')", timeout_ms=2000)
         self.assertNotIn("interrupt", str(answer.json.get("status")), answer)
+
+
+    def test_asyncio_that_was_changed(self):
+        for ruin in ("asyncio.all_tasks = None", "import sys\nsys.modules['asyncio'] = None", "del asyncio.all_tasks"):
+            self.setUp()
+            self.ok("import asyncio\nawait asyncio.sleep(0)\n" + ruin)
+            self.assertEqual(self.ok("x = 5\nprint(x)").out, b"5\n", ruin)
+
+
+class Wrapped(SessionCase):
+    """What programs do to their own streams where these are pipes."""
+
+    def test_in_another_text_stream(self):
+        self.assertEqual(self.ok("import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')\n"
+                                 "print('wrapped')").out, b"wrapped\n")
+        self.assertEqual(self.ok("print('as before')").out, b"as before\n")
+
+    def test_with_another_encoding(self):
+        for encoding, text in (("latin-1", b"\xe9\n"), ("utf-8", "é\n".encode())):
+            self.assertEqual(self.ok(f"import sys\nsys.stdout.reconfigure(encoding={encoding!r})\nprint('é')").out, text)
+        self.assertEqual(self.ok("sys.stdout.seekable(), sys.stdout.buffer.seekable()").text, "(False, False)")
 
 
 class Later(SessionCase):

@@ -7,12 +7,12 @@ writes goes into a pipe that nobody reads, never into the next call.
 
 import sys
 from _io import FileIO, TextIOWrapper
-from _thread import get_ident
+from _thread import get_ident, get_native_id
 from fcntl import fcntl
 from posix import O_CLOEXEC, O_RDWR, close, dup2
 from posix import open as open_fd
 
-from threads import busy_threads, count_threads
+from threads import busy_threads, count_threads, kernel_ids
 
 F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
 LINE_BUFFERED = 1  # setvbuf(3)
@@ -94,6 +94,7 @@ class Streams:
         if others:
             self.renew()
             self.put_back()
+            others = Others(others, kernel_ids())
             sys.stdout, sys.stderr = self.muted = (OthersMuted(self.out, others), OthersMuted(self.err, others))
 
     def notes(self):
@@ -178,6 +179,13 @@ class Own(FileIO):
 
     def fileno(self):
         return self.number
+
+    def seekable(self):
+        """/dev/null is, where it leads between calls: who believes it asks a pipe for its position."""
+        return False
+
+    def close(self):
+        """What a cell has wrapped around it closes it when it ends; the session's own stream would be shut with it."""
 
     def retire(self):
         """Somebody may hold it still: it takes what is written, and its number is free."""
@@ -271,6 +279,17 @@ def flush_before_children(streams):
     os.register_at_fork(before=streams.flush_texts)
 
 
+class Others:
+    """Threads that were there when the call began. What Python calls them is given to a new one when they have ended,
+    what the kernel calls them is not."""
+
+    def __init__(self, threads, kernel):
+        self.threads, self.kernel = threads, kernel
+
+    def is_one(self):
+        return get_ident() in self.threads and (self.kernel is None or get_native_id() in self.kernel)
+
+
 class OthersMuted:
     """The stream of a call while threads of earlier calls live: their words are not this call's."""
 
@@ -280,7 +299,7 @@ class OthersMuted:
         self.__dict__["lost"] = False
 
     def write(self, text):
-        if get_ident() in self._others:
+        if self._others.is_one():
             self.__dict__["lost"] = True
             return len(text)
         return self._stream.write(text)
