@@ -109,6 +109,16 @@ class Ruined(SessionCase):
         self.assertNotIn("interrupt", str(answer.json.get("status")), answer)
 
 
+    def test_streams_with_something_in_front_of_their_methods(self):
+        for ruin in ("sys.stdout.write = sys.stderr.write = len", "sys.stdout.buffer.write = len",
+                     "vars(sys.stdout.buffer).clear()", "vars(sys.stdout.buffer).update(gone=True, number=7, fd=0)",
+                     "vars(sys.stdout).clear()", "vars(sys.stdout)[5] = 5", "sys.stdout.flush = None",
+                     "sys.stdout.reconfigure(encoding='utf-16', errors='strict', line_buffering=True, write_through=False)"):
+            self.ok("import sys\n" + ruin)
+            self.assertEqual(self.ok("print('é', sys.stdout.mode, sys.stdout.fileno())").out, "é w 1\n".encode(), ruin)
+            answer = self.ended("import os\nprint('half', end='')\nos._exit(1)")
+            self.assertEqual(answer.out, b"half", ruin)
+
     def test_asyncio_that_was_changed(self):
         for ruin in ("asyncio.all_tasks = None", "import sys\nsys.modules['asyncio'] = None", "del asyncio.all_tasks"):
             self.setUp()
