@@ -109,6 +109,16 @@ class Ruined(SessionCase):
         self.assertNotIn("interrupt", str(answer.json.get("status")), answer)
 
 
+    def test_streams_whose_every_attribute_ends_the_program(self):
+        self.session.exec("import sys\nclass Odd:\n    def __getattr__(self, name): raise SystemExit\n"
+                          "sys.stdout = sys.stderr = Odd()")
+        self.assertEqual(self.ok("print('back')").out, b"back\n")
+
+    def test_a_loop_that_interrupts_who_asks(self):
+        self.ok("import asyncio\nawait asyncio.sleep(0)\nloop = asyncio.get_running_loop()\n"
+                "def odd(): raise KeyboardInterrupt\nloop.is_closed = odd")
+        self.assertEqual(self.ok("x = 5\nprint(x)").out, b"5\n")
+
     def test_streams_with_something_in_front_of_their_methods(self):
         for ruin in ("sys.stdout.write = sys.stderr.write = len", "sys.stdout.buffer.write = len",
                      "vars(sys.stdout.buffer).clear()", "vars(sys.stdout.buffer).update(gone=True, number=7, fd=0)",

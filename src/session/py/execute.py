@@ -45,6 +45,8 @@ class Executor:
         self.stopped = False
         self.later.begin()
         try:
+            if self.stopped:
+                raise KeyboardInterrupt
             if self.shell is not None:
                 unchanged = self.run_in_shell(source, answer)
             else:

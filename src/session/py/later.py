@@ -20,7 +20,7 @@ class Later:
         try:
             CALL.set(self.number)
             self.before = {id(task): task for _, task in self.tasks()}
-        except Exception:  # a cell has changed asyncio
+        except BaseException:  # a cell has changed asyncio; an interrupt is noted by who hears it
             self.before = None
 
     def end(self):

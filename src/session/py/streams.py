@@ -110,7 +110,7 @@ class Streams:
         """All bytes of the call are in its pipes when this returns."""
         for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             if stream is not self.out and stream is not self.err:
-                quietly(getattr(stream, "flush", None))
+                quietly(lambda stream=stream: stream.flush())  # to look it up may be code of the cell's, too
         self.flush()
         self.to_null()
         self.put_back()
