@@ -15,16 +15,19 @@ namespace json = boost::json;
 namespace {
 
 constexpr size_t kMostDepth = 128;
-constexpr size_t kMostText = 500;     // of the keeper's reasons, in a note
+constexpr size_t kMostText = 500;     // of the keeper's reasons and of a name, in a note
 constexpr size_t kMostListed = 2000;  // of the names of variables, in a note
 constexpr size_t kMostNotesInside = 64, kMostNoteInside = 2000;  // of the interpreter's own
 constexpr std::string_view kStatuses[] = {"ok", "error", "exit", "final", "interrupted", "missing"};
 
+std::string_view short_text(const json::string& text) {
+  return std::string_view(text).substr(0, kMostText);
+}
+
 std::string text_at(const json::object& object, std::string_view key) {
   const json::value* found = object.if_contains(key);
   if (!found || !found->is_string()) return {};
-  std::string_view text = found->get_string();
-  return printable(text.substr(0, kMostText));
+  return printable(short_text(found->get_string()));
 }
 
 int64_t number_at(const json::object& object, std::string_view key) {
@@ -178,7 +181,7 @@ std::string named_variables(const json::value* list) {
       break;
     }
     parts.push_back(entry.is_object()   ? one_left_out(entry.get_object())
-                    : entry.is_string() ? printable(std::string_view(entry.get_string()))
+                    : entry.is_string() ? printable(short_text(entry.get_string()))
                                         : "?");
     size += parts.back().size();
   }

@@ -85,6 +85,8 @@ TEST(Answers, VariablesAreNamedInWords) {
   list = json::parse(
       R"([{"name":"lk","type":"lock","why":"TypeError: no"},{"name":"m","why":"gone"},5])");
   EXPECT_EQ(named_variables(&list), "lk (lock: TypeError: no), m (gone), ?");
+  list = json::array(3, json::value(std::string(100'000, '\x1b')));
+  EXPECT_LT(named_variables(&list).size(), 10'000u);  // kept for as long as the session lives
   list = json::array(5000, "name");
   EXPECT_TRUE(named_variables(&list).ends_with("name, and 4499 more")) << named_variables(&list);
 }

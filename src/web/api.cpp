@@ -31,6 +31,11 @@ http::Response not_allowed(const std::string& allow) {
   return response;
 }
 
+http::Response no_such_session() {
+  return http::refusal(404, "there is no such session",
+                       "`caisson session list`, or GET /v1/sessions, shows them");
+}
+
 }  // namespace
 
 Api::Api(Loop& loop, session::SessionHost& host, ApiOptions options)
@@ -66,15 +71,12 @@ http::Admission Api::admit(const http::Request& request, Door door) {
   bool wants_json = !route.takes.empty() && route.takes != "bytes";
   if (wants_json && !is_json(request))
     return {http::refusal(415, "the body must be JSON", "Content-Type: application/json")};
-  if (route.body_limit == kMemoryOfSession)
-    return {.refusal = {}, .body_limit = memory_of(found.words.at(0)), .into_memory = true};
+  if (route.body_limit == kMemoryOfSession) {
+    std::optional<uint64_t> memory = sessions_.memory_of(found.words.at(0));
+    if (!memory) return {no_such_session()};
+    return {.refusal = {}, .body_limit = *memory, .into_memory = true};
+  }
   return {.refusal = {}, .body_limit = route.takes.empty() ? 64 << 10 : route.body_limit};
-}
-
-// One that is still coming back, or isn't there, is told so when the body has come.
-uint64_t Api::memory_of(const std::string& session) const {
-  EntryPtr entry = sessions_.find(session);
-  return entry ? entry->spec.memory_bytes : http::kDefaultBodyLimit;
 }
 
 Task<> Api::handle(http::Request& request, http::Reply& reply) {
@@ -92,8 +94,7 @@ Task<> Api::handle(http::Request& request, http::Reply& reply) {
   if (comes)
     response = error_response({"this session is coming back", "try again later", EBUSY});
   else if (found.route->path.starts_with(kSessionPrefix) && !call.entry)
-    response = http::refusal(404, "there is no such session",
-                             "`caisson session list`, or GET /v1/sessions, shows them");
+    response = no_such_session();
   else
     response = co_await found.route->handler(*this, call);
   int status = response.status ? response.status : 200;

@@ -82,8 +82,6 @@ class Api {
  private:
   Loop& loop_;
   ApiOptions options_;
-  uint64_t memory_of(const std::string& session) const;
-
   Sessions sessions_;
   Counters counters_;
   http::Clock::time_point started_ = http::Clock::now(), last_use_ = started_;

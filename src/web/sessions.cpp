@@ -79,6 +79,13 @@ EntryPtr Sessions::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : found->second;
 }
 
+std::optional<uint64_t> Sessions::memory_of(std::string_view name) const {
+  if (EntryPtr entry = find(name)) return entry->spec.memory_bytes;
+  auto coming = coming_.find(name);
+  if (coming == coming_.end()) return {};
+  return coming->second.spec.memory_bytes;
+}
+
 EntryPtr Sessions::add(std::shared_ptr<session::Session> session, session::SessionSpec spec) {
   spec.name = session->info().name;
   auto entry = std::make_shared<Entry>(loop_, std::move(session), spec);

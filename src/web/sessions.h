@@ -62,6 +62,8 @@ class Sessions {
   // The session of those who name none; made at its first use.
   Task<Result<EntryPtr>> default_session();
   EntryPtr find(std::string_view name) const;
+  // Of one that is there or coming back; nothing of another.
+  std::optional<uint64_t> memory_of(std::string_view name) const;
   const std::map<std::string, EntryPtr, std::less<>>& all() const { return entries_; }
   // A clean end: a snapshot of each, and the list of them stays.
   Task<> save_all();

@@ -142,6 +142,12 @@ TEST(WebEncode, NotesOfTheInterpreterStandBehindTheHosts) {
   EXPECT_EQ(answer_json(answer, WithOutput::kNo)["notes"].as_array().size(), 65u);
 }
 
+TEST(WebEncode, AGuessOfTheEncodingIsToldAsOne) {
+  session::CallAnswer answer;
+  answer.result = {{"encoding", "koi8_u"}, {"encoding_guessed", true}};
+  EXPECT_EQ(answer_json(answer, WithOutput::kNo)["encoding_guessed"], true);
+}
+
 TEST(WebEncode, AnEventIsOneLineOfData) {
   std::string event = sse_event("stdout", json::object{{"text", "a\n\nevent: result\n\r\n"}});
   EXPECT_EQ(event.find("\n\n"), event.size() - 2);

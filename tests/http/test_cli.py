@@ -278,6 +278,10 @@ class Commands(ServerTest):
             self.assertIn(f"at most {100 << 20} bytes", told.err)
         self.assertEqual(self.server.cli("get", name, "x").code, 125)
 
+    def test_a_large_value_for_a_session_that_is_not_there(self):
+        told = self.server.cli("set", "nobody", "x", stdin=bytes(5 << 20))
+        self.assertEqual((told.code, told.err.splitlines()[0]), (125, "caisson: there is no such session"))
+
     def test_a_guessed_encoding_is_told_and_can_be_settled(self):
         name = self.fresh()
         text = "Сегодня мы прочитали файл и записали результаты в таблицу."

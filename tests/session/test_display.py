@@ -40,6 +40,19 @@ shells.InteractiveShell = InteractiveShell
 
 
 class Display(SessionCase):
+    def test_all_forms_together_have_a_bound(self):
+        self.ok("class Large:\n    def __init__(self, kind, data): self.kind, self.data = kind, data\n"
+                "    def __repr__(self): return 'large'\n"
+                "    def _repr_mimebundle_(self, include=None, exclude=None):\n"
+                "        return {self.kind % n: self.data for n in range(12)}")
+        for kind, data in (("x/y%d", "'z' * 6_000_000"), ("x/y%d+json", "['z' * 6_000_000]")):
+            value = self.ok(f"Large({kind!r}, {data})").json["value"]
+            self.assertEqual(len(value), 1 + 4, value.keys())
+            self.assertIn(f"[{kind % 4} is left out: with the other forms it is more than", value["text/plain"])
+            answer = self.ok(f"for _ in range(3): display(Large({kind!r}, {data}))")
+            self.assertEqual(len(answer.json["displays"]), 1)
+            self.assertEqual(answer.json["notes"], ["2 rich results were left out: too many or too large"])
+
     def test_offers_of_an_object(self):
         answer = self.ok(
             "class Rich:\n    def _repr_html_(self): return '<b>é</b>'\n"

@@ -3,6 +3,7 @@
 import sys
 import unittest
 
+import host
 from case import SessionCase
 
 
@@ -49,6 +50,25 @@ class Helpers(SessionCase):
         for text in ("one", "two"):
             self.assertEqual(self.ok(f"asked.put({text!r}); told.get();").out, text.encode() + b"\n")
 
+    def test_a_job_that_waits_is_at_work(self):
+        self.ok("from concurrent.futures import ThreadPoolExecutor\nfrom multiprocessing.pool import ThreadPool\nimport threading\n"
+                "go, done = threading.Event(), []\n"
+                "def job():\n    go.wait(); print('of the call before'); done.append(1)\n"
+                "pool, other = ThreadPoolExecutor(1), ThreadPool(1)\npool.submit(job); other.apply_async(job)\n"
+                "import time\nwhile threading.active_count() < 6: time.sleep(.001)\ntime.sleep(.05)")
+        answer = self.ok("go.set()\nwhile len(done) < 2: time.sleep(.001)")
+        self.assertEqual((answer.out, answer.json["notes"]),
+                         (b"", ["what threads of earlier calls wrote meanwhile is left out"]))
+
+    def test_a_new_thread_with_the_name_of_an_old_one_is_heard(self):
+        self.ok("import threading, time\ndef stay():\n    while not stop: time.sleep(.001)\n"
+                "stop = False\nt = threading.Thread(target=stay); t.start(); ident = t.ident")
+        answer = self.ok("stop = True; t.join()\nimport _thread\n"
+                         "def speak():\n    print('heard' if _thread.get_ident() == ident else 'another')\n"
+                         "for _ in range(3):\n    t = threading.Thread(target=speak); t.start(); t.join()")
+        self.assertEqual((answer.out.count(b"\n"), answer.json.get("notes")), (3, None), answer)
+        self.assertIn(b"heard", answer.out)  # else this proves nothing
+
     def test_what_is_left_out_is_told(self):
         self.ok("import threading, time\nstop = False\ndef tick():\n    while not stop: print('tick'); time.sleep(.005)\n"
                 "t = threading.Thread(target=tick); t.start()")
@@ -89,6 +109,47 @@ class Ruined(SessionCase):
         self.assertNotIn("interrupt", str(answer.json.get("status")), answer)
 
 
+    def test_streams_whose_every_attribute_ends_the_program(self):
+        self.session.exec("import sys\nclass Odd:\n    def __getattr__(self, name): raise SystemExit\n"
+                          "sys.stdout = sys.stderr = Odd()")
+        self.assertEqual(self.ok("print('back')").out, b"back\n")
+
+    def test_a_loop_that_interrupts_who_asks(self):
+        self.ok("import asyncio\nawait asyncio.sleep(0)\nloop = asyncio.get_running_loop()\n"
+                "def odd(): raise KeyboardInterrupt\nloop.is_closed = odd")
+        self.assertEqual(self.ok("x = 5\nprint(x)").out, b"5\n")
+
+    def test_streams_with_something_in_front_of_their_methods(self):
+        for ruin in ("sys.stdout.write = sys.stderr.write = len", "sys.stdout.buffer.write = len",
+                     "vars(sys.stdout.buffer).clear()", "vars(sys.stdout.buffer).update(gone=True, number=7, fd=0)",
+                     "vars(sys.stdout).clear()", "vars(sys.stdout)[5] = 5", "sys.stdout.flush = None",
+                     "sys.stdout.reconfigure(encoding='utf-16', errors='strict', line_buffering=True, write_through=False)"):
+            self.ok("import sys\n" + ruin)
+            self.assertEqual(self.ok("print('é', sys.stdout.mode, sys.stdout.fileno())").out, "é w 1\n".encode(), ruin)
+            answer = self.ended("import os\nprint('half', end='')\nos._exit(1)")
+            self.assertEqual(answer.out, b"half", ruin)
+
+    def test_asyncio_that_was_changed(self):
+        for ruin in ("asyncio.all_tasks = None", "import sys\nsys.modules['asyncio'] = None", "del asyncio.all_tasks"):
+            self.setUp()
+            self.ok("import asyncio\nawait asyncio.sleep(0)\n" + ruin)
+            self.assertEqual(self.ok("x = 5\nprint(x)").out, b"5\n", ruin)
+
+
+class Wrapped(SessionCase):
+    """What programs do to their own streams where these are pipes."""
+
+    def test_in_another_text_stream(self):
+        self.assertEqual(self.ok("import io, sys\nsys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding='utf-8')\n"
+                                 "print('wrapped')").out, b"wrapped\n")
+        self.assertEqual(self.ok("print('as before')").out, b"as before\n")
+
+    def test_with_another_encoding(self):
+        for encoding, text in (("latin-1", b"\xe9\n"), ("utf-8", "é\n".encode())):
+            self.assertEqual(self.ok(f"import sys\nsys.stdout.reconfigure(encoding={encoding!r})\nprint('é')").out, text)
+        self.assertEqual(self.ok("sys.stdout.seekable(), sys.stdout.buffer.seekable()").text, "(False, False)")
+
+
 class Later(SessionCase):
     """Nothing of a stopped call shows in a later one."""
 
@@ -118,6 +179,46 @@ class Later(SessionCase):
         self.assertTrue(answer.json.get("restored"), answer)
         answer = self.ok("await asyncio.sleep(.05)\nx")
         self.assertEqual((answer.out, answer.text), (b"", "1"))
+
+    def test_callbacks(self):
+        self.ok("import asyncio\nawait asyncio.sleep(0)")
+        self.stopped("loop = asyncio.get_running_loop()\nloop.call_later(.5, print, 'late')\nawait asyncio.sleep(60)")
+        self.assertEqual(self.ok("await asyncio.sleep(.6)").out, b"")
+
+    def test_a_callback_of_a_call_that_ended_well_comes(self):
+        self.ok("import asyncio\nawait asyncio.sleep(0)\nasyncio.get_running_loop().call_later(1, print, 'theirs')")
+        self.stopped("await asyncio.sleep(60)")
+        self.assertEqual(self.ok("await asyncio.sleep(1)").out, b"theirs\n")
+
+    def test_of_one_that_caught_the_interrupt(self):
+        self.ok("import asyncio, signal, time\nawait asyncio.sleep(0)\nsignal.signal(signal.SIGALRM, lambda *_: print('late'))")
+        for begun in ("loop.call_later(.6, print, 'late')", "signal.setitimer(signal.ITIMER_REAL, .6)",
+                      "loop.create_task(later())"):
+            answer = self.session.exec(
+                "async def later():\n    await asyncio.sleep(.1); print('late')\n"
+                f"loop = asyncio.get_running_loop()\n{begun}\n"
+                "try: time.sleep(60)\nexcept KeyboardInterrupt: print('caught')\nawait asyncio.sleep(0)", timeout_ms=300)
+            self.assertEqual((answer.kind, answer.out), (host.RESULT, b"caught\n"), answer)
+            self.assertEqual(self.ok("await asyncio.sleep(.7)").out, b"", begun)
+
+    def test_of_one_that_has_its_own_handler_for_it(self):
+        answer = self.session.exec("import signal, time\nx = 1\nstop = []\n"
+                                   "signal.signal(signal.SIGINT, lambda *_: stop.append(1))\n"
+                                   "signal.signal(signal.SIGALRM, lambda *_: print('late'))\n"
+                                   "signal.setitimer(signal.ITIMER_REAL, .8)\n"
+                                   "while not stop: time.sleep(.01)", timeout_ms=300)
+        self.assertTrue(answer.json.get("restored"), answer)
+        self.assertEqual(self.ok("import time\ntime.sleep(.9)").out, b"")
+
+    def test_a_value_that_is_asked_for_is_no_call_that_puts_something_off(self):
+        self.ok("import asyncio, time\nawait asyncio.sleep(0)\nloop = asyncio.get_running_loop()\nloop.call_later(60, print, 'theirs')\n"
+                "class Slow:\n    def __repr__(self): time.sleep(60)\nslow = Slow()")
+        answer = self.session.call(host.GET, {"name": "slow"}, timeout_ms=300)
+        self.assertEqual((answer.kind, answer.json["status"]), (host.RESULT, "interrupted"), answer)
+
+    def test_dumps_of_tracebacks(self):
+        self.stopped("import faulthandler\nfaulthandler.dump_traceback_later(.6)\nwhile True: pass")
+        self.assertEqual(self.ok("import time\ntime.sleep(.7)").err, b"")
 
     def test_alarms(self):
         self.stopped("import signal, time\nsignal.alarm(1)\ntime.sleep(60)")

@@ -33,7 +33,7 @@ class Calls:
             answer, unchanged = self.other(kind, body, fds)
         bits = self.not_kept | (f.UNCHANGED if unchanged else 0)
         left = count_threads()
-        if self.executor.tasks_run_on:
+        if kind == f.EXEC and self.executor.later.runs_on:
             bits |= f.THREADS_LEFT
         if left:
             answer["threads"] = left

@@ -5,6 +5,7 @@ import re
 from codecs import getincrementaldecoder
 
 SAMPLE, BEFORE = 1 << 16, 64
+ENOUGH = 2000  # letters to judge by: each candidate looks at them one by one, and a folder may have a thousand files
 WORTH_IT = 0.1  # of a score: below, it is nobody's text
 
 # Those that make up about half of what is written in either form.
@@ -46,6 +47,8 @@ class Wide:
             if char >= "\x80":
                 count += 1
                 total += 1 if char in self.usual else self.of_possible if char in self.possible else -0.6
+                if count == ENOUGH:
+                    break
         return total / (count or 1) / self.expected
 
 
@@ -71,6 +74,8 @@ class Letters:
             if char >= "\x80":
                 count += 1
                 total += self.weight(char, before)
+                if count == ENOUGH:
+                    break
             elif before >= "\x80" and char.isalpha() and before.isalpha():
                 total -= 1
             before = char
@@ -105,6 +110,8 @@ class Accents:
             if char >= "\x80":
                 count += 1
                 total += self.weight(char, text[at - 1] if at else " ", text[at + 1:at + 2] or " ")
+                if count == ENOUGH:
+                    break
         return total / (count or 1)
 
 

@@ -3,7 +3,7 @@
 import sys
 
 from errors import message_of
-from jsonio import NotJson, Plain
+from jsonio import NotJson, Plain, dumps
 from texts import BoundedRepr, own_repr, type_name
 
 MAX_TEXT = 64 * 1024
@@ -39,7 +39,7 @@ class Displays:
         self.dropped = 0
 
     def add(self, bundle):
-        size = sum(len(v) if type(v) is str else 64 for v in bundle.values())
+        size = sum(map(size_of, bundle.values()))
         if len(self.items) >= MAX_DISPLAYS or size > self.left:
             self.dropped += 1
             return
@@ -67,11 +67,22 @@ def bundle_of(value):
 
 def told(bundle):
     """What is left out is said in the text, which is shown wherever the rest would have been."""
+    left = MAX_ALL
+    for mime, data in bundle.items():
+        left -= size_of(data)
+        if left < 0 and mime != TEXT:
+            left += size_of(data)
+            bundle[mime] = LeftOut("with the other forms it is more than %d characters" % MAX_ALL)
     missing = [mime for mime, data in bundle.items() if type(data) is LeftOut]
     said = ["[%s is left out: %s]" % (mime, bundle.pop(mime)) for mime in missing]
     if said:
         bundle[TEXT] = "\n".join([bundle[TEXT], *said] if TEXT in bundle else said)
     return bundle
+
+
+def size_of(data):
+    """In an answer. Of a form that is JSON: as it is written there."""
+    return len(data) if issubclass(type(data), str) else len(dumps(data))
 
 
 def add_offers(value, kind, bundle):

@@ -2,19 +2,17 @@
 
 import sys
 from _ast import Expr, Expression
-from _signal import ITIMER_PROF, ITIMER_REAL, ITIMER_VIRTUAL, setitimer
 from time import perf_counter
 
 import purity
 from display import Displays, bundle_of, collect_figures
 from errors import Sources, describe
 from hostcalls import EarlyResult
+from later import Later
 
 ONLY_AST, TOP_LEVEL_AWAIT = 0x400, 0x2000
 FUTURES = 0x1FE0000  # `from __future__ import ...` holds for the cells that follow
 CO_COROUTINE = 0x80
-ITIMERS = (ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF)
-CANCEL_SECONDS = 0.2
 CODE = type(compile("", "", "exec"))
 NOT_PLAIN = "(=;\\\n\r"  # calls, most statements, escapes that are warned of
 settrace, setprofile = sys.settrace, sys.setprofile
@@ -34,7 +32,7 @@ class Executor:
         self.flags = 0
         self.loop = None
         self.displays = Displays()
-        self.tasks_run_on = False
+        self.later, self.stopped = Later(self.loops), False
 
     def run(self, source):
         """(answer, True when nothing in the session can have changed)"""
@@ -44,9 +42,11 @@ class Executor:
         answer = {"status": "ok", "count": self.count}
         started = perf_counter()
         unchanged = False
-        self.tasks_run_on = False
-        before = self.tasks()
+        self.stopped = False
+        self.later.begin()
         try:
+            if self.stopped:
+                raise KeyboardInterrupt
             if self.shell is not None:
                 unchanged = self.run_in_shell(source, answer)
             else:
@@ -59,10 +59,14 @@ class Executor:
         except KeyboardInterrupt as error:
             answer["status"] = "interrupted"
             answer["error"] = describe(error)
-            self.end_what_comes_later(before)
+            self.stopped = True
         except BaseException as error:
             answer["status"] = "error"
             answer["error"] = describe(error)
+        if self.stopped:
+            self.later.end()
+        elif not unchanged:
+            self.later.look()
         self.finish(answer)
         answer["ms"] = round((perf_counter() - started) * 1000, 3)
         return answer, unchanged
@@ -229,26 +233,6 @@ class Executor:
         helpers = sys.modules.get("IPython.core.async_helpers")
         both = (self.loop, getattr(helpers, "_asyncio_event_loop", None))
         return [loop for loop in both if loop is not None and not loop.is_closed()]
-
-    def tasks(self):
-        asyncio = sys.modules.get("asyncio")
-        if asyncio is None:
-            return []
-        return [(loop, task) for loop in self.loops() for task in asyncio.all_tasks(loop)]
-
-    def end_what_comes_later(self, before):
-        """Of a stopped call: tasks that it began, and alarms that it set, would show in a later one."""
-        try:
-            for timer in ITIMERS:
-                setitimer(timer, 0)
-            begun = [one for one in self.tasks() if one not in before]
-            for _, task in begun:
-                task.cancel()
-            for loop, task in begun:
-                loop.run_until_complete(sys.modules["asyncio"].wait([task], timeout=CANCEL_SECONDS))
-            self.tasks_run_on = not all(task.done() for _, task in begun)
-        except BaseException:
-            self.tasks_run_on = True
 
     def forget_loop(self):
         """After a fork the loops' descriptors belong to someone else, and their threads are gone."""

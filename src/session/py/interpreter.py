@@ -120,6 +120,7 @@ class Interpreter(Calls, Freezing):
 
     def on_interrupt(self, number, frame):
         if self.running:
+            self.executor.stopped = True
             raise KeyboardInterrupt
 
     def after_fork(self):

@@ -7,14 +7,15 @@ writes goes into a pipe that nobody reads, never into the next call.
 
 import sys
 from _io import FileIO, TextIOWrapper
-from _thread import get_ident
+from _thread import get_ident, get_native_id
 from fcntl import fcntl
 from posix import O_CLOEXEC, O_RDWR, close, dup2
 from posix import open as open_fd
 
-from threads import busy_threads, count_threads
+from threads import busy_threads, count_threads, kernel_ids
 
 F_DUPFD_CLOEXEC, HIGH_FD = 1030, 1000
+PLAIN = ("utf-8", "backslashreplace", False, True)
 LINE_BUFFERED = 1  # setvbuf(3)
 
 
@@ -24,7 +25,7 @@ class Streams:
         self.originals = (sys.stdin, sys.stdout, sys.stderr)  # kept, not freed in each fork
         self.flush_libc = None
         self.modules_seen = len(sys.modules)
-        self.out = self.err = None
+        self.both = ()
         self.renew()
         print_libc_by_lines()
         self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
@@ -56,22 +57,25 @@ class Streams:
             self.lead(out, err)
 
     def lead(self, out, err):
-        for target, stream in ((out, self.out), (err, self.err)):
+        for target, (stream, _, fd, _) in zip((out, err), self.both):
             if not is_unusable(stream):
-                dup2(target, stream.own.fd, False)
+                dup2(target, fd, False)
 
     def renew(self):
         """New text streams. Who holds the ones before writes to nowhere."""
-        for stream in (self.out, self.err):
-            if stream is not None:
-                stream.own.retire()
-        self.out = make_stream(self.null, 1, "<stdout>")
-        self.err = make_stream(self.null, 2, "<stderr>")
+        for _, own, fd, _ in self.both:
+            own.gone = True
+            quietly(lambda fd=fd: close(fd))
+        self.both = (make_stream(self.null, 1, "<stdout>"), make_stream(self.null, 2, "<stderr>"))
+        self.out, self.err = (stream for stream, _, _, _ in self.both)
 
     def put_back(self):
         """What a cell did to sys.stdout ends with the cell."""
         if is_unusable(self.out) or is_unusable(self.err):
             self.renew()
+        for stream, own, _, fields in self.both:
+            unshadow(own, fields)
+            make_plain(stream)
         if is_unusable(self.stdin):
             self.stdin = TextIOWrapper(FileIO(0, "r", closefd=False), "utf-8", "replace")
         sys.stdin = sys.__stdin__ = self.stdin
@@ -94,6 +98,7 @@ class Streams:
         if others:
             self.renew()
             self.put_back()
+            others = Others(others, kernel_ids())
             sys.stdout, sys.stderr = self.muted = (OthersMuted(self.out, others), OthersMuted(self.err, others))
 
     def notes(self):
@@ -105,7 +110,7 @@ class Streams:
         """All bytes of the call are in its pipes when this returns."""
         for stream in (getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
             if stream is not self.out and stream is not self.err:
-                quietly(getattr(stream, "flush", None))
+                quietly(lambda stream=stream: stream.flush())  # to look it up may be code of the cell's, too
         self.flush()
         self.to_null()
         self.put_back()
@@ -174,19 +179,20 @@ class Own(FileIO):
 
     def __init__(self, fd, number, name):
         super().__init__(fd, "w", False)
-        self.fd, self.number, self.name = fd, number, name
+        self.number, self.name, self.gone = number, name, False
 
     def fileno(self):
         return self.number
 
-    def retire(self):
-        """Somebody may hold it still: it takes what is written, and its number is free."""
-        fd, self.fd = self.fd, -1
-        if fd >= 0:
-            quietly(lambda: close(fd))
+    def seekable(self):
+        """/dev/null is, where it leads between calls: who believes it asks a pipe for its position."""
+        return False
+
+    def close(self):
+        """What a cell has wrapped around it closes it when it ends; the session's own stream would be shut with it."""
 
     def write(self, data):
-        if self.fd < 0:
+        if self.gone:  # somebody holds it still, and its descriptor is somebody else's
             return memoryview(data).nbytes
         done = write(self, data)
         if done is None or done != len(data):
@@ -201,7 +207,7 @@ class Own(FileIO):
             some = write(self, data[done:])
             if some is None:
                 room = poll()
-                room.register(self.fd, POLLOUT)
+                room.register(FileIO.fileno(self), POLLOUT)
                 room.poll()
             done += some or 0
         return done
@@ -219,11 +225,29 @@ def duplicate(fd):
 
 
 def make_stream(null, number, name):
-    own = Own(duplicate(null), number, name)
+    """(the stream, what is below it, its descriptor and its fields)"""
+    fd = duplicate(null)
+    own = Own(fd, number, name)
     text = TextIOWrapper(own, "utf-8", "backslashreplace", "\n", False, True)
     text.mode = "w"
-    text.own = own
-    return text
+    return text, own, fd, dict(vars(own))
+
+
+def make_plain(stream):
+    """As it was made: without what a cell has put in front of its methods, or has configured."""
+    unshadow(stream, {"mode": "w"})
+    if (stream.encoding, stream.errors, stream.line_buffering, stream.write_through) != PLAIN:
+        quietly(lambda: stream.reconfigure(encoding=PLAIN[0], errors=PLAIN[1], newline="\n", line_buffering=False,
+                                           write_through=True))
+
+
+def unshadow(thing, fields):
+    found = vars(thing)
+    found.update(fields)
+    if len(found) > len(fields):
+        for name in [name for name in found if name not in fields]:
+            if type(name) is not str or hasattr(type(thing), name):
+                del found[name]
 
 
 def is_unusable(stream):
@@ -271,6 +295,17 @@ def flush_before_children(streams):
     os.register_at_fork(before=streams.flush_texts)
 
 
+class Others:
+    """Threads that were there when the call began. What Python calls them is given to a new one when they have ended,
+    what the kernel calls them is not."""
+
+    def __init__(self, threads, kernel):
+        self.threads, self.kernel = threads, kernel
+
+    def is_one(self):
+        return get_ident() in self.threads and (self.kernel is None or get_native_id() in self.kernel)
+
+
 class OthersMuted:
     """The stream of a call while threads of earlier calls live: their words are not this call's."""
 
@@ -280,7 +315,7 @@ class OthersMuted:
         self.__dict__["lost"] = False
 
     def write(self, text):
-        if get_ident() in self._others:
+        if self._others.is_one():
             self.__dict__["lost"] = True
             return len(text)
         return self._stream.write(text)
