@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "host/cgroup_tree.h"
-#include "host/delegation.h"
 #include "host/deep_facts.h"
+#include "host/delegation.h"
 #include "host/host_texts.h"
 #include "host/probe.h"
 #include "host/trial.h"
@@ -141,7 +141,8 @@ void try_kvm(DeepFacts& facts) {
 DeepFacts gather_deep_facts(const Caller& caller, const std::string& audit_file) {
   DeepFacts facts;
   facts.host = probe_host();
-  (void)ask_for_delegation(facts.host.cgroup);  // as exec does; what is missing is a check of its own
+  (void)ask_for_delegation(
+      facts.host.cgroup);  // as exec does; what is missing is a check of its own
   try_user_namespace(facts);
   try_namespaces(facts);
   try_mounts(facts);

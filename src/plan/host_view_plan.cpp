@@ -113,8 +113,8 @@ class HostViewBuilder {
     covers_.push_back({path, with});
     add(covers_.back());
   }
-  // A place that is the host's again has the host's files in it, /etc its /etc/hosts; or it is such a
-  // file.
+  // A place that is the host's again has the host's files in it, /etc its /etc/hosts; or it is such
+  // a file.
   void cover_again() {
     for (const CoverInView& one : covers_) {
       const FilePlace* above = innermost_above(one.path);

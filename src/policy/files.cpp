@@ -119,9 +119,10 @@ class FileResolver {
       std::optional<std::string> link = link_of_a_cell(one.text);
       if (!link) link = link_of_a_cell(head);
       if (link)
-        note(fmt::format("{}: {} leads over {}, a link in a writable folder: skipped; name what it "
-                         "leads to",
-                         one.origin, printable(one.text), printable(*link)));
+        note(
+            fmt::format("{}: {} leads over {}, a link in a writable folder: skipped; name what it "
+                        "leads to",
+                        one.origin, printable(one.text), printable(*link)));
       return link.has_value();
     });
   }

@@ -152,8 +152,8 @@ TEST(HostView, ASocketIsNotAllowedOverALinkThatACellCanTurn) {
   Settings settings = view({.allow_write = {pattern("/home/ann/project")}});
   settings.sockets = {{"/home/ann/project/agent", "test"}, {"/home/ann/link/other", "test"}};
   Policy policy = resolve(settings, ann(), {{"/bin/true"}}, files).value();
-  EXPECT_EQ(policy.file_rules.sockets, (std::vector<std::string>{"/home/ann/project/agent",
-                                                                 "/home/ann/project/other"}));
+  EXPECT_EQ(policy.file_rules.sockets,
+            (std::vector<std::string>{"/home/ann/project/agent", "/home/ann/project/other"}));
 }
 
 TEST(HostView, DevicesAndProcessesAreTheCellsOwn) {
@@ -166,9 +166,8 @@ TEST(HostView, DevicesAndProcessesAreTheCellsOwn) {
               ann(), {{"/bin/true"}}, files)
           .value();
   using Places = std::vector<std::pair<Kind, std::string>>;
-  EXPECT_EQ(places(policy), (Places{{Kind::kHidden, "/"},
-                                    {Kind::kWritable, "/dev/shm"},
-                                    {Kind::kShown, "/tmp"}}));
+  EXPECT_EQ(places(policy),
+            (Places{{Kind::kHidden, "/"}, {Kind::kWritable, "/dev/shm"}, {Kind::kShown, "/tmp"}}));
 }
 
 TEST(HostView, WhereTheResolversFileLeadsIsShownWithIt) {
@@ -177,9 +176,9 @@ TEST(HostView, WhereTheResolversFileLeadsIsShownWithIt) {
   Settings settings = view({.deny_read = {pattern("/")}, .allow_read = {pattern("/etc")}});
   Policy policy = resolve(settings, ann(), {{"/bin/true"}}, files).value();
   using Places = std::vector<std::pair<Kind, std::string>>;
-  EXPECT_EQ(places(policy), (Places{{Kind::kHidden, "/"},
-                                    {Kind::kShown, "/etc"},
-                                    {Kind::kShown, "/run/resolver/conf"}}));
+  EXPECT_EQ(
+      places(policy),
+      (Places{{Kind::kHidden, "/"}, {Kind::kShown, "/etc"}, {Kind::kShown, "/run/resolver/conf"}}));
 }
 
 TEST(HostView, TheHeadOfAPatternHasItsLinksResolved) {

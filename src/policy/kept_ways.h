@@ -11,8 +11,9 @@
 namespace caisson {
 
 // One rule for each stop on the ways to what `deny_read` names and to the files that are masked:
-// the links, which can't be changed, and what is hidden, which is a mount and does not move. Nothing
-// that is absent is a stop. `deny_read` has to be as it was written; what comes out is resolved.
+// the links, which can't be changed, and what is hidden, which is a mount and does not move.
+// Nothing that is absent is a stop. `deny_read` has to be as it was written; what comes out is
+// resolved.
 std::vector<FilePattern> kept_ways(const std::vector<FilePattern>& deny_read,
                                    const std::vector<MaskSpec>& masks, const HostFiles&);
 

@@ -54,10 +54,11 @@ json::object answer_json(const CallAnswer& answer, WithOutput output) {
   json::object object;
   // The interpreter's words first: what the host knows itself stands behind and wins.
   for (std::string_view member :
-       {"value",    "displays",  "error",    "count",            "threads",     "exit",  "final",
-        "variable", "variables", "left_out", "kind",             "text",        "cut",   "length",
-        "type",     "files",     "encoding", "encoding_guessed", "undecodable", "bytes", "saved",
-        "skipped",  "sha256",    "restored", "failed"})
+       {"value",       "displays", "error",     "count",    "threads",  "exit",
+        "final",       "variable", "variables", "left_out", "kind",     "text",
+        "cut",         "length",   "type",      "files",    "encoding", "encoding_guessed",
+        "undecodable", "bytes",    "saved",     "skipped",  "sha256",   "restored",
+        "failed"})
     if (const json::value* found = answer.result.if_contains(member)) object[member] = *found;
   object["status"] = answer.status;
   if (output == WithOutput::kYes) {

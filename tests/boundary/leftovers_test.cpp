@@ -143,9 +143,9 @@ TEST(Leftovers, T32_TheHostsMountTableIsNeverTouched) {
 }
 
 // systemd shares all mounts of a host, and what is mounted on one then shows on its peers. Not so
-// everywhere: unshare(1) gives caisson such mounts, whatever those of this machine are, and no peers
-// of the host's. The first cell mounts one folder below the other; a second one would meet what it
-// left.
+// everywhere: unshare(1) gives caisson such mounts, whatever those of this machine are, and no
+// peers of the host's. The first cell mounts one folder below the other; a second one would meet
+// what it left.
 TEST(Leftovers, T32_NorIsATableWhoseMountsAreShared) {
   TempFolder host;
   std::filesystem::create_directory(host / "below");
