@@ -7,10 +7,10 @@ CAISSON := build/release/caisson
 # Without this word, ccache has no answer for what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS := pch_defines,time_macros
 
-.PHONY: run test bench build install uninstall fuzz format lint clean deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-lint
+.PHONY: run test bench build install uninstall fuzz guest format lint clean deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-guest deps-lint
 .DEFAULT_GOAL := build
 
-deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-lint: deps-%:
+deps-build deps-test deps-gateway deps-doors deps-bench deps-fuzz deps-guest deps-lint: deps-%:
 	@tools/install-packages $*
 
 build: deps-build
@@ -38,6 +38,12 @@ fuzz: deps-fuzz
 	@cmake --preset fuzz >/dev/null
 	@cmake --build build/fuzz -j $(JOBS)
 	@tests/fuzz/run
+
+# The suites in an emulated machine with Debian's kernel and systemd: half an hour, as root.
+guest: deps-test deps-guest build
+	@cmake --preset test >/dev/null
+	@cmake --build build/test -j $(JOBS) --target boundary_tests probe setid session_driver
+	@tests/guest/run.py $(CAISSON) build/test $(SUITES)
 
 format: deps-lint
 	@git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format -i

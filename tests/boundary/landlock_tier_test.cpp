@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <boost/json/serialize.hpp>
-
 #include "cell.h"
 
 namespace caisson::boundary {
@@ -55,8 +53,8 @@ TEST(LandlockTier, T44_NoProcessOfTheHostCanBeSignalled) {
   if (landlock_has_scopes()) {
     EXPECT_TRUE(refused_with(there({"could-kill", pid}), {EPERM, ESRCH}));
   } else {
-    std::string told = boost::json::serialize(run_json({"/bin/true"}, {"--tier", "landlock"}));
-    EXPECT_NE(told.find("Landlock stops the signal on ABI 6"), std::string::npos) << told;
+    Outcome told = run_there({"/bin/true"}, {"--json-output"});
+    EXPECT_NE(told.out.find("Landlock stops the signal on ABI 6"), std::string::npos) << told.out;
   }
   EXPECT_TRUE(refused(there({"ptrace", pid})));
   EXPECT_TRUE(refused(there({"vm-read", pid})));

@@ -1,4 +1,5 @@
 """What the tests share: folders of their own, and caisson run in them with a deadline."""
+import ctypes
 import json
 import os
 import shutil
@@ -147,6 +148,15 @@ class CliTest(unittest.TestCase):
             self.assertRegex(lines[1], r"^hint: \S", ended)
         for part in parts:
             self.assertIn(part, ended.err, ended)
+
+    def assert_network_granted(self, said, origin):
+        """Before Linux 6.12 the host's abstract sockets come with it, and that is told, too."""
+        granted, *more = said.splitlines()
+        self.assertEqual(granted, f"caisson: granted: network ({origin})")
+        scopes = ctypes.CDLL(None).syscall(444, None, 0, 1) >= 6  # landlock_create_ruleset: which ABI
+        self.assertEqual(len(more), 0 if scopes else 1, more)
+        for line in more:
+            self.assertIn("weaker: network: with the host's network come its abstract sockets", line)
 
     def assert_nothing_left(self):
         """An error before the start leaves no record and no file."""

@@ -108,7 +108,7 @@ class Grants(CliTest):
     def test_the_host_network_is_a_grant_that_is_told(self):
         ended = self.exec_ok("--allow-network", "readlink", "/proc/self/ns/net")
         self.assertEqual(ended.out.strip(), os.readlink("/proc/self/ns/net"))
-        self.assertEqual(ended.err, "caisson: granted: network (--allow-network)\n")
+        self.assert_network_granted(ended.err, "--allow-network")
 
     def test_no_exec_lets_the_program_run_and_nothing_else(self):
         ended = self.exec("--no-exec", "sh", "-c", "echo built in; /bin/echo outside")

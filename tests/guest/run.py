@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 
 from image import Image, run, write  # noqa: E402
 
-SUITES = ("guest", "boundary", "files", "cli", "srt")
+SUITES = ("guest", "boundary", "files", "cli", "srt", "sessions")
 SECONDS = 3600
 DISK = "4G"
 
@@ -38,7 +38,8 @@ def stage(image, caisson, build):
     place = os.path.join(image.root, "caisson")
     shutil.rmtree(place, ignore_errors=True)
     programs = {"build/release/caisson": caisson}
-    for name in ("boundary/boundary_tests", "probes/probe", "probes/probe_i386", "probes/setid"):
+    for name in ("boundary/boundary_tests", "probes/probe", "probes/probe_i386", "probes/setid",
+                 "sessions/session_driver"):
         programs[f"build/test/tests/{name}"] = os.path.join(build, "tests", name)
     for to, path in programs.items():
         if os.path.exists(path):
@@ -47,7 +48,8 @@ def stage(image, caisson, build):
     for name in ("tests", "policies", "docs", "tools"):
         shutil.copytree(os.path.join(TOP, name), os.path.join(place, name),
                         ignore=shutil.ignore_patterns("__pycache__"))
-    for path in libraries([programs["build/test/tests/boundary/boundary_tests"]]):
+    linked = ("boundary/boundary_tests", "sessions/session_driver")
+    for path in libraries([programs[f"build/test/tests/{name}"] for name in linked]):
         to = image.root + path
         if not os.path.exists(to):
             os.makedirs(os.path.dirname(to), exist_ok=True)
