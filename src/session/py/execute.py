@@ -7,7 +7,7 @@ from time import perf_counter
 
 import purity
 from display import Displays, bundle_of, collect_figures
-from errors import Sources, describe
+from errors import Sources, describe, stopped_at
 from hostcalls import EarlyResult
 
 ONLY_AST, TOP_LEVEL_AWAIT = 0x400, 0x2000
@@ -35,6 +35,7 @@ class Executor:
         self.loop = None
         self.displays = Displays()
         self.tasks_run_on = False
+        self.stopping = False  # the code has ended at an interrupt: the next one has nothing to stop
 
     def run(self, source):
         """(answer, True when nothing in the session can have changed)"""
@@ -57,9 +58,11 @@ class Executor:
             answer["status"] = "exit"
             answer["exit"] = exit_code(stop)
         except KeyboardInterrupt as error:
+            self.stopping = True
             answer["status"] = "interrupted"
-            answer["error"] = describe(error)
+            answer["error"] = describe(stopped_at(error))
             self.end_what_comes_later(before)
+            self.stopping = False
         except BaseException as error:
             answer["status"] = "error"
             answer["error"] = describe(error)

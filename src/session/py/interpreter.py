@@ -15,6 +15,7 @@ from time import monotonic
 
 import frames as f
 from calls import Calls, answer_bytes, no_input
+from errors import tell_unraisable
 from execute import Executor
 from freezing import Freezing
 from hostcalls import Early, Line, Reserved, make_batch, make_function
@@ -62,6 +63,7 @@ class Interpreter(Calls, Freezing):
         builtins.input = no_input
         setattr(builtins, HOOK, self.magics)
         builtins.display = self.display
+        sys.unraisablehook = tell_unraisable
         environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, never shown in a window
         register_at_fork(after_in_child=self.after_fork)
         faulthandler.enable(2)  # a crash in C tells its Python lines on the call's stderr
@@ -119,7 +121,7 @@ class Interpreter(Calls, Freezing):
         self.executor.displays.show(*values)
 
     def on_interrupt(self, number, frame):
-        if self.running:
+        if self.running and not self.executor.stopping:
             raise KeyboardInterrupt
 
     def after_fork(self):
