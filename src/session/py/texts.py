@@ -69,6 +69,17 @@ class BoundedRepr:
             self.add(item, depth + 1, above)
             first = False
 
+    def add_pairs(self, pairs, depth, above):
+        for number, (key, item) in enumerate(pairs):
+            if number:
+                self.put(", ")
+            if number == self.max_items:
+                self.put("...")
+                return
+            self.add(key, depth + 1, above)
+            self.put(": ")
+            self.add(item, depth + 1, above)
+
 
 def add_leaf():
     """Only a mark: types whose repr is short and their own."""
@@ -112,16 +123,7 @@ def add_set(self, value, depth, above):
 
 def add_dict(self, value, depth, above):
     self.put("{")
-    above += (value,)
-    for number, (key, item) in enumerate(value.items()):
-        if number:
-            self.put(", ")
-        if number == self.max_items:
-            self.put("...")
-            break
-        self.add(key, depth + 1, above)
-        self.put(": ")
-        self.add(item, depth + 1, above)
+    self.add_pairs(value.items(), depth, above + (value,))
     self.put("}")
 
 
