@@ -128,8 +128,10 @@ class Verbs {
       std::string_view state = !flag_of(each, "alive") ? "ended"
                                : flag_of(each, "busy") ? "busy"
                                                        : "idle";
-      text += fmt::format("{:<24} {:<6} {}\n", printable(member_text(each, "name")), state,
-                          printable(member_text(each, "workspace")));
+      text +=
+          fmt::format("{:<24} {:<6} {:<8} {:<8} {}\n", printable(member_text(each, "name")), state,
+                      printable(member_text(each, "python")), printable(member_text(each, "shell")),
+                      printable(member_text(each, "workspace")));
       for (const json::value& loss : array_of(each, "losses"))
         if (loss.is_string() && !options_.json)
           say(member_text(each, "name") + ": " + std::string(loss.get_string()));

@@ -72,7 +72,9 @@ class Commands(ServerTest):
         self.run_ok("exec", name, "-c", "x = 1")
         answer = self.run_ok("exec", name, "--json", "-c", "print(1)\n2").json
         self.assertEqual((answer["status"], answer["output"]), ("ok", "1\n"))
-        self.assertIn(name, [s["name"] for s in self.run_ok("list", "--json").json["sessions"]])
+        listed = {s["name"]: s for s in self.run_ok("list", "--json").json["sessions"]}
+        line = next(line for line in self.run_ok("list").out.splitlines() if line.startswith(name + " "))
+        self.assertEqual(line.split()[1:4], ["idle", listed[name]["python"], listed[name]["shell"]])
         self.assertEqual(self.run_ok("vars", name, "--json").json["variables"][0]["name"], "x")
         self.assertEqual(self.run_ok("get", name, "x", "--json").json["value"], 1)
         self.assertIn("checkpoint", self.run_ok("checkpoint", name, "c", "--json").out)
