@@ -32,7 +32,10 @@ def message_of(error):
 
 def name_of(kind):
     """A class's name by the class's own record: a metaclass may have made its attributes traps."""
-    module = type.__getattribute__(kind, "__module__")
+    try:
+        module = type.__getattribute__(kind, "__module__")
+    except AttributeError:  # made by code that has no __name__
+        module = None
     name = type.__getattribute__(kind, "__qualname__")
     if type(module) is not str or module in ("builtins", "__main__"):
         return name

@@ -1,7 +1,7 @@
 """Containers that are large and read as Python's own do: some items of them say as much as the repr of the whole,
 and no code of the user's runs."""
 
-from texts import BoundedRepr, Full, type_name
+from texts import BoundedRepr, Full, module_of, type_name
 
 MANY = 1000  # items; below, the repr of the whole costs nothing
 LONG = 100_000  # characters
@@ -10,6 +10,7 @@ HEAP, IMMUTABLE = 1 << 9, 1 << 8  # of a type: made at run time; nobody can chan
 LIBRARY = frozenset((
     ("collections", "deque"), ("collections", "defaultdict"), ("collections", "OrderedDict"), ("array", "array"),
     ("builtins", "dict_keys"), ("builtins", "dict_values"), ("builtins", "dict_items")))
+COUNTER = ("collections", "Counter")
 BRACKETS = {list: ("[", "]"), tuple: ("(", ")"), dict: ("{", "}"), set: ("{", "}"), frozenset: ("{", "}")}
 
 
@@ -21,12 +22,12 @@ def own(name, kind):
 def is_of_library(kind):
     """One of those above, written in C: the user can neither make nor change such a type."""
     flags = own("__flags__", kind)
-    return (own("__module__", kind), type_name(kind)) in LIBRARY and bool(flags & IMMUTABLE or not flags & HEAP)
+    return bool(flags & IMMUTABLE or not flags & HEAP) and (module_of(kind), type_name(kind)) in LIBRARY
 
 
 def base_of(kind):
     """The built-in type below it."""
-    return next((base for base in own("__mro__", kind) if base in BUILT_IN), None)
+    return next((base for base in own("__mro__", kind) if any(base is one for one in BUILT_IN)), None)
 
 
 def length_of(value, kind):
@@ -35,34 +36,35 @@ def length_of(value, kind):
     return None if base is None else base.__len__(value)
 
 
-def reads_as_base(kind):
-    """No class between has a repr of its own. (A Counter's sorts all that it has.)"""
+def whose_repr(kind):
+    """Which of those types it reads as; None of a class with a repr of its own. (A Counter's sorts all that it has.)"""
     for base in own("__mro__", kind):
-        if base in BUILT_IN or is_of_library(base) or (own("__module__", base), type_name(base)) == (
-                "collections", "Counter"):
-            return True
+        if any(base is one for one in BUILT_IN) or is_of_library(base) or (module_of(base), type_name(base)) == COUNTER:
+            return base
         if "__repr__" in own("__dict__", base):
-            return False
-    return False
+            return None
+    return None
 
 
 def large_summary(value, kind, limit, max_items):
     """None where the object itself has to say."""
     base, length = base_of(kind), length_of(value, kind)
-    is_text = base in (str, bytes, bytearray)
-    if length is None or length <= (LONG if is_text else MANY) or not reads_as_base(kind):
+    says, is_text = whose_repr(kind), base in (str, bytes, bytearray)
+    if says is None or length is None or length <= (LONG if is_text else MANY):
         return None
     text = BoundedRepr(limit, max_items=max_items)
     if is_text:
         return text.text(base.__getitem__(value, slice(limit + 1)))[0]
-    opening, closing = BRACKETS.get(base, "[]")
+    opening, closing = BRACKETS.get(base, ("[", "]"))
+    if not any(says is one for one in (list, tuple, dict)):
+        opening, closing = type_name(kind) + "(" + opening, closing + ")"
     try:
-        text.put(opening if base in (list, tuple) else type_name(kind) + "(" + opening)
+        text.put(opening)
         if base is dict:
             text.add_pairs(dict.items(value), 0, ())
         else:
             text.add_all((base or kind).__iter__(value), 0, ())
-        text.put(closing if base in (list, tuple) else closing + ")")
+        text.put(closing)
     except Full:
         text.parts.append("...")
     return "".join(text.parts)

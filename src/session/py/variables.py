@@ -13,16 +13,15 @@ SUMMARY, ITEMS = 100, 20  # characters, items of a container
 SUMMARY_SECONDS = 1.0  # for all summaries that need an object's own code
 FIRST_SECONDS, EACH_SECONDS = 0.05, 0.3  # for one of them: at first, and when all others are there
 MOST_FORKS = 16
-BUILT_IN = frozenset(HANDLERS)
-QUIET_TYPES = frozenset((type(sys), type(len), type(lambda: 0)))
+QUIET_TYPES = frozenset(map(id, (type(sys), type(len), type(lambda: 0))))
 
 
 def describe(name, value):
     """The entry of a variable, made without running any code of the value's."""
     kind = type(value)
     entry = {"name": name, "type": type_name(kind), "size": getsizeof(value) if (
-        kind in BUILT_IN) else object_size(value, kind)}
-    if kind in BUILT_IN and hasattr(kind, "__len__"):
+        id(kind) in HANDLERS) else object_size(value, kind)}
+    if id(kind) in HANDLERS and hasattr(kind, "__len__"):
         entry["length"] = len(value)
     elif (length := length_of(value, kind)) is not None:
         entry["length"] = length
@@ -42,11 +41,11 @@ def describe_plainly(name, value):
 
 def quick_summary(value, kind):
     """None when only the object itself could say."""
-    if kind in BUILT_IN:
+    if id(kind) in HANDLERS:
         return BoundedRepr(SUMMARY, max_items=ITEMS).text(value)[0]
     if issubclass(kind, type):
         return "<class %s>" % type_name(value)
-    if kind in QUIET_TYPES:
+    if id(kind) in QUIET_TYPES:
         label = getattr(value, "__name__", None)
         return "<%s %s>" % (type_name(kind), label[:80] if type(label) is str else "?")
     if not has_own_repr(kind):
@@ -86,7 +85,7 @@ def own_size(value, kind):
     """Without the value's own word, by the built-in type below it. object.__sizeof__ takes a count of items on trust,
     and in a generator or a code object that field is something else."""
     for base in type.__dict__["__mro__"].__get__(kind):
-        if base in BUILT_IN or is_of_library(base):
+        if id(base) in HANDLERS or is_of_library(base):
             return base.__sizeof__(value)
     has_items = type.__dict__["__itemsize__"].__get__(kind) != 0
     return type.__dict__["__basicsize__"].__get__(kind) if has_items else object.__sizeof__(value)
@@ -201,12 +200,12 @@ def value_of(value, limit):
     except RecursionError:
         pass
     kind = type(value)
-    result = {"kind": "text", "type": type_name(kind), "ran_code": kind not in BUILT_IN}
+    result = {"kind": "text", "type": type_name(kind), "ran_code": id(kind) not in HANDLERS}
     if kind is str and is_well_formed(value[:limit]):
         result["text"], result["cut"] = value[:limit], len(value) > limit
     else:
         result["text"], result["cut"] = BoundedRepr(limit, own_repr(limit)).text(value)
         result["ran_code"] = True
-    if kind in BUILT_IN and hasattr(kind, "__len__"):
+    if id(kind) in HANDLERS and hasattr(kind, "__len__"):
         result["length"] = len(value)
     return result
