@@ -19,13 +19,12 @@
 #include "session/answers.h"
 #include "session/offer.h"
 #include "session/state_folders.h"
+#include "web/snapshots.h"
 
 namespace caisson {
 namespace {
 
 namespace json = boost::json;
-
-constexpr size_t kLargestValue = 256 << 20;
 
 json::array plain_words_json(const std::vector<std::string>& words) {
   json::array array;
@@ -129,8 +128,10 @@ class Verbs {
       std::string_view state = !flag_of(each, "alive") ? "ended"
                                : flag_of(each, "busy") ? "busy"
                                                        : "idle";
-      text += fmt::format("{:<24} {:<6} {}\n", printable(member_text(each, "name")), state,
-                          printable(member_text(each, "workspace")));
+      text +=
+          fmt::format("{:<24} {:<6} {:<8} {:<8} {}\n", printable(member_text(each, "name")), state,
+                      printable(member_text(each, "python")), printable(member_text(each, "shell")),
+                      printable(member_text(each, "workspace")));
       for (const json::value& loss : array_of(each, "losses"))
         if (loss.is_string() && !options_.json)
           say(member_text(each, "name") + ": " + std::string(loss.get_string()));
@@ -258,7 +259,7 @@ class Verbs {
   }
 
   Result<int> restore() {
-    std::string data = TRY(read_input(options_.words[1], kLargestValue));
+    std::string data = TRY(read_input(options_.words[1], web::kMostSnapshotBody));
     if (!is_valid_utf8(data)) return no_snapshot("not what `session snapshot save` writes");
     json::value body = json::object{{"data", std::string(trim(data))}};
     Result<json::value> answer = client_->json("PUT", target("/snapshot"), &body);

@@ -57,7 +57,7 @@ class FakeSession : public session::Session {
   Task<Result<boost::json::object>> restore(std::string) override { return done(); }
   Task<Result<boost::json::object>> drop(std::string) override { return done(); }
   Task<Result<boost::json::object>> checkpoints() override { return done(); }
-  Task<Result<session::CallAnswer>> save(std::string) override { return plain(); }
+  Task<Result<session::CallAnswer>> save(std::string, uint64_t) override { return plain(); }
   Task<Result<session::CallAnswer>> unsave(std::string) override { return plain(); }
   void interrupt() override {
     ++interrupts;

@@ -309,9 +309,10 @@ Task<Result<json::object>> LiveSession::checkpoints() {
 
 // Within it each variable has its time, and all together (saving.py): what is larger or takes
 // longer is left out by name.
-Result<Call> LiveSession::call_to_save(SaveReason reason, const UniqueFd& memory) {
+Result<Call> LiveSession::call_to_save(SaveReason reason, const UniqueFd& memory,
+                                       uint64_t most_bytes) {
   auto [each, all] = reason == SaveReason::kAtEnd ? kSaveAtEnd : kSave;
-  json::object body{{"max_bytes", kMostSnapshot - kMostSnapshotHeader},
+  json::object body{{"max_bytes", most_bytes - kMostSnapshotHeader},
                     {"ms_each", each.count()},
                     {"ms", all.count()},
                     {"again", reason == SaveReason::kAsked}};
@@ -326,7 +327,8 @@ Result<Call> LiveSession::call_to_save(SaveReason reason, const UniqueFd& memory
   return call;
 }
 
-Task<Result<CallAnswer>> LiveSession::save_for(SaveReason reason, std::string path) {
+Task<Result<CallAnswer>> LiveSession::save_for(SaveReason reason, std::string path,
+                                               uint64_t most_bytes) {
   if (reason != SaveReason::kByItself) way_.reset();
   // One after the other: an older state must not take the place of a newer one.
   Turns::Ticket turn = co_await saving_.take();
@@ -334,7 +336,7 @@ Task<Result<CallAnswer>> LiveSession::save_for(SaveReason reason, std::string pa
   // The cell writes into memory that is charged to it, never into a file of the host's.
   UniqueFd memory{::memfd_create("caisson-snapshot", MFD_CLOEXEC)};
   if (!memory) co_return Error::system("make a memfd");
-  Result<Call> call = call_to_save(reason, memory);
+  Result<Call> call = call_to_save(reason, memory, most_bytes);
   if (!call) co_return call.error();
   Result<CallAnswer> answer = co_await run(std::move(*call));
   way_.reset();
@@ -345,7 +347,7 @@ Task<Result<CallAnswer>> LiveSession::save_for(SaveReason reason, std::string pa
     co_return answer;
   }
   uint64_t calls = facts_.info.calls;
-  SnapshotTarget target{path, std::min(kMostSnapshot, facts_.memory_bytes), nullptr};
+  SnapshotTarget target{path, std::min(most_bytes, facts_.memory_bytes), nullptr};
   target.is_wanted = [this, resets] { return resets == resets_; };
   Result<void> kept = co_await write_snapshot(loop_, std::move(target), std::move(memory));
   if (!kept) {

@@ -8,6 +8,7 @@
 #include "session/cell_maker.h"
 #include "session/lane.h"
 #include "session/session.h"
+#include "session/snapshot_file.h"
 #include "session/state_mark.h"
 
 namespace caisson::session {
@@ -52,10 +53,11 @@ class LiveSession final : public Session {
   Task<Result<boost::json::object>> restore(std::string name) override;
   Task<Result<boost::json::object>> drop(std::string name) override;
   Task<Result<boost::json::object>> checkpoints() override;
-  Task<Result<CallAnswer>> save(std::string path) override {
-    return save_for(SaveReason::kAsked, std::move(path));
+  Task<Result<CallAnswer>> save(std::string path, uint64_t most_bytes) override {
+    return save_for(SaveReason::kAsked, std::move(path), most_bytes);
   }
-  Task<Result<CallAnswer>> save_for(SaveReason, std::string path);
+  Task<Result<CallAnswer>> save_for(SaveReason, std::string path,
+                                    uint64_t most_bytes = kMostSnapshot);
   Task<Result<CallAnswer>> unsave(std::string path) override;
   Task<Result<CallAnswer>> unsave_within(std::string path, std::chrono::milliseconds);
   void interrupt() override;
@@ -82,7 +84,7 @@ class LiveSession final : public Session {
   Task<Result<CallAnswer>> lend(FrameType, boost::json::object body, UniqueFd memory,
                                 std::chrono::milliseconds time, LaneTurn turn = LaneTurn::kToTake);
   Task<Result<CallAnswer>> run(Call);
-  Result<Call> call_to_save(SaveReason, const UniqueFd& memory);
+  Result<Call> call_to_save(SaveReason, const UniqueFd& memory, uint64_t most_bytes);
   static Task<> explain_kill(std::shared_ptr<Hold> cell, std::string limit, CallAnswer& answer);
   Error ended() const;
   std::string files_folder() const;

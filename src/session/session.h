@@ -109,7 +109,8 @@ class Session {
   virtual Task<Result<boost::json::object>> restore(std::string name) = 0;
   virtual Task<Result<boost::json::object>> drop(std::string name) = 0;
   virtual Task<Result<boost::json::object>> checkpoints() = 0;
-  virtual Task<Result<CallAnswer>> save(std::string path) = 0;  // a snapshot on the host
+  // A snapshot on the host, of as many variables as fit.
+  virtual Task<Result<CallAnswer>> save(std::string path, uint64_t most_bytes) = 0;
   virtual Task<Result<CallAnswer>> unsave(std::string path) = 0;
   virtual void interrupt() = 0;  // the running call, if there is one
   // What its network and the rules for files refused since this was asked last.

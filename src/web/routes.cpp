@@ -1,10 +1,11 @@
 // The table of all routes.
 #include "web/api.h"
+#include "web/snapshots.h"
 
 namespace caisson::web {
 namespace {
 
-constexpr uint64_t kSmall = 64 << 10, kCode = 8 << 20, kFile = 64 << 20, kValue = 256 << 20;
+constexpr uint64_t kSmall = 64 << 10, kCode = 8 << 20, kFile = 64 << 20;
 
 constexpr Route kRoutes[] = {
     {"POST", "/exec", compat_exec, "Run code in the default session", "CompatExec", "CompatAnswer",
@@ -18,7 +19,7 @@ constexpr Route kRoutes[] = {
     {"POST", "/snapshot/save", compat_save, "The default session's variables, to be kept", "",
      "Snapshot", 200, kSmall, true},
     {"POST", "/snapshot/restore", compat_restore, "Variables put back into the default session",
-     "SnapshotData", "Restored", 200, kValue, true},
+     "SnapshotData", "Restored", 200, kMostSnapshotBody, true},
 
     {"GET", "/v1/health", health, "Whether the server answers, and what it holds", "", "Health"},
     {"GET", "/v1/openapi.json", openapi, "This document", "", "Any"},
@@ -73,7 +74,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/v1/sessions/{session}/snapshot", save_snapshot,
      "Its variables as data that outlives the process", "", "Snapshot"},
     {"PUT", "/v1/sessions/{session}/snapshot", restore_snapshot, "Put such data back",
-     "SnapshotData", "Restored", 200, kValue},
+     "SnapshotData", "Restored", 200, kMostSnapshotBody},
 };
 
 }  // namespace

@@ -41,8 +41,6 @@ Result<std::string> read_file(const std::string& path) {
     if (got < 0) return Error::system("read the snapshot");
     if (got == 0) return text;
     text.append(bytes, static_cast<size_t>(got));
-    if (text.size() > (256u << 20))
-      return Error{"the snapshot is too large for one answer", "at most 256 MiB", EFBIG};
   }
 }
 
@@ -89,7 +87,7 @@ Task<Result<json::object>> take_snapshot(Api& api, http::Reply& reply, EntryPtr 
   Watch watch(reply, entry);
   Result<Turn> turn = co_await watch.take_turn();
   if (!turn.ok()) co_return turn.error();
-  Result<CallAnswer> answer = co_await entry->session->save(path);
+  Result<CallAnswer> answer = co_await entry->session->save(path, kMostSnapshotData);
   if (!answer.ok()) co_return std::move(answer).error();
   if (!answer->ok()) co_return unwell(*answer, "the snapshot was not taken");
   Result<std::string> data = read_file(path);

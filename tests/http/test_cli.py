@@ -72,7 +72,9 @@ class Commands(ServerTest):
         self.run_ok("exec", name, "-c", "x = 1")
         answer = self.run_ok("exec", name, "--json", "-c", "print(1)\n2").json
         self.assertEqual((answer["status"], answer["output"]), ("ok", "1\n"))
-        self.assertIn(name, [s["name"] for s in self.run_ok("list", "--json").json["sessions"]])
+        listed = {s["name"]: s for s in self.run_ok("list", "--json").json["sessions"]}
+        line = next(line for line in self.run_ok("list").out.splitlines() if line.startswith(name + " "))
+        self.assertEqual(line.split()[1:4], ["idle", listed[name]["python"], listed[name]["shell"]])
         self.assertEqual(self.run_ok("vars", name, "--json").json["variables"][0]["name"], "x")
         self.assertEqual(self.run_ok("get", name, "x", "--json").json["value"], 1)
         self.assertIn("checkpoint", self.run_ok("checkpoint", name, "c", "--json").out)
@@ -128,6 +130,15 @@ class Commands(ServerTest):
         self.run_ok("snapshot", "save", one, "file.snapshot")
         self.run_ok("snapshot", "restore", two, "file.snapshot")
         self.assertEqual(self.run_ok("get", two, "x").out, "[1,2]\n")
+
+    def test_a_snapshot_as_large_as_one_may_be_comes_back(self):
+        one, two = self.fresh(), self.fresh()
+        self.run_ok("exec", one, "-c", "x, y, z = bytes(230 << 20), bytes(50 << 20), 3")
+        saved = self.run_ok("snapshot", "save", one, "large.snapshot")
+        self.assertIn("not in the snapshot: y (bytes)", saved.err)
+        self.assertIn("2 variables saved, 1 left out", saved.err)
+        self.run_ok("snapshot", "restore", two, "large.snapshot")
+        self.assertEqual(self.run_ok("get", two, "-e", "[len(x), z]").out, "[241172480,3]\n")
 
     LOSERS = ("import socket, subprocess, threading\na, b = socket.socketpair()\n"
               "t = threading.Thread(target=threading.Event().wait, daemon=True)\nt.start()\n"

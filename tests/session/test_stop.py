@@ -4,7 +4,7 @@ import os
 import signal
 
 import host
-from case import SessionCase
+from case import SessionCase, kernel_module
 
 
 class Stop(SessionCase):
@@ -29,6 +29,37 @@ class Stop(SessionCase):
         self.assertFalse(answer.json["calls_lost"])
         self.assertEqual(answer.out, b"so far\n")
         self.assertEqual(self.ok("x").text, "1")
+
+    def test_the_second_interrupt_stops_nothing_when_the_first_one_has(self):
+        """It is for what swallows the first. Here it meets what is put right after that."""
+        answer = self.session.exec(
+            "import asyncio, time\nasync def slow():\n    try:\n        await asyncio.sleep(60)\n"
+            "    finally:\n        time.sleep(2)\ntask = asyncio.ensure_future(slow())\n"
+            "await asyncio.sleep(0)\nx = 2\ntime.sleep(60)", timeout_ms=400, grace_ms=3000)
+        self.assertEqual(answer.kind, host.RESULT, answer)
+        self.assertEqual(answer.json["status"], "interrupted")
+        self.assertIn("line 10, in <module>", answer.json["error"]["traceback"])
+        self.assertEqual(self.ok("x").text, "2")
+
+    def test_of_two_interrupts_the_one_that_stopped_the_code_is_told(self):
+        errors = kernel_module("errors")
+        try:
+            try:
+                exec(compile("raise KeyboardInterrupt", "<cell 1>", "exec"), {})
+            finally:
+                raise KeyboardInterrupt  # on the way out, where no code of the cell's runs
+        except KeyboardInterrupt as error:
+            told = errors.describe(errors.stopped_at(error))["traceback"]
+        self.assertIn("<cell 1>", told)
+        self.assertNotIn("another exception", told)
+
+    def test_an_interrupt_that_nobody_can_catch_is_told_without_frames_of_the_kernel(self):
+        answer = self.session.exec(
+            "import time\nclass D:\n    def __del__(self):\n        time.sleep(60)\nd = D()\ndel d",
+            timeout_ms=400, grace_ms=10000)
+        self.assertIn(b"in __del__", answer.err)
+        self.assertIn(b"KeyboardInterrupt", answer.err)
+        self.assertNotIn(b"<caisson>", answer.err)
 
     def test_ignored_signals_do_not_help(self):
         self.ok("x = 1")

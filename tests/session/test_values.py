@@ -48,6 +48,58 @@ class Variables(SessionCase):
             self.assertLess(len(found[name]["summary"]), 120)
         self.ok("del s, l, d", flags=host.NO_CHECKPOINT)
 
+    def test_of_a_large_container_a_few_items_are_looked_at(self):
+        """Their repr is one of a million items, and would take the time that the others have."""
+        self.ok("import array, collections, threading\nasked = []\nclass Item:\n    def __repr__(self):\n"
+                "        asked.append(1); return 'item'\n    def __hash__(self): asked.append(1); return 1\n"
+                "class L(list): pass\nclass S(str): pass\nclass Own(list):\n    def __repr__(self): return 'my own'\n"
+                "n = range(1_000_000)\na, b, c = collections.Counter(n), collections.deque(n), array.array('d', n)\n"
+                "d, e, f = collections.defaultdict(int, a), L(n), S('x' * 1_000_000)\n"
+                "g, h, i = Own(n), collections.OrderedDict(a), {Item(): Item()}.keys()\n"
+                "j, k = a.keys(), collections.deque([Item()] * 2000)\nasked.clear()", flags=host.NO_CHECKPOINT)
+        found = {v["name"]: v for v in self.session.vars()["variables"]}
+        begins = {"a": "Counter({0: 1, 1: 1,", "b": "deque([0, 1,", "c": "array([0.0, 1.0,", "d": "defaultdict({0: 1,",
+                  "e": "[0, 1,", "f": "'xxx", "g": "my own", "h": "OrderedDict({0: 1,", "j": "dict_keys([0, 1,",
+                  "k": "deque([<Item object>,"}
+        for name, text in begins.items():
+            self.assertEqual(found[name]["summary"][:len(text)], text)
+            self.assertLess(len(found[name]["summary"]), 110)
+            self.assertEqual(found[name]["length"], 2000 if name == "k" else 1_000_000)
+        self.assertGreater(found["c"]["size"], 8_000_000)
+        self.assertEqual(found["i"]["length"], 1)
+        self.assertEqual(self.ok("len(asked)", flags=host.NO_CHECKPOINT).text, "0")
+        self.ok("del a, b, c, d, e, f, g, h, i, j, k", flags=host.NO_CHECKPOINT)
+
+    def test_types_that_are_traps_are_described(self):
+        self.ok("import os\nclass Text:\n    __eq__ = __hash__ = __str__ = lambda *a: os._exit(3)\n"
+                "class Meta(type):\n    __eq__ = __hash__ = __instancecheck__ = lambda *a: os._exit(4)\n"
+                "class Trap(list, metaclass=Meta):\n    __module__ = Text()\n    __len__ = __iter__ = lambda s: os._exit(5)\n"
+                "class D(dict): pass\nclass S(set): pass\ntrap, d, s = Trap(range(2000)), D.fromkeys(range(2000)), S(range(2000))\n"
+                "nowhere = eval(\"type('Nowhere', (list,), {})\", {'__builtins__': __builtins__})(range(2000))\n"
+                "del Meta, Trap, Text", flags=host.NO_CHECKPOINT)
+        found = {v["name"]: v for v in self.session.vars()["variables"]}
+        self.assertEqual((found["trap"]["summary"][:7], found["trap"]["length"]), ("[0, 1, ", 2000))
+        self.assertEqual((found["d"]["summary"][:6], found["d"]["length"]), ("{0: No", 2000))
+        self.assertEqual((found["s"]["summary"][:6], found["s"]["length"]), ("S({0, ", 2000))
+        self.assertEqual((found["nowhere"]["summary"][:6], found["nowhere"]["length"]), ("[0, 1,", 2000))
+        self.ok("class Same(type):\n    def __eq__(c, other): return c is other\n"  # and so its classes have no hash
+                "class A(metaclass=Same): pass\na = A()\n"
+                "Lost = eval(\"type('Lost', (Exception,), {})\", {'__builtins__': __builtins__})\nlost = Lost('it is')")
+        for name in ("a", "A", "lost"):
+            self.assertEqual(self.session.get(name)["status"], "ok")
+            self.assertIn({"a": "A object", "A": "class", "lost": "Lost("}[name], self.ok(name).text)
+        self.assertEqual(self.error("raise lost").json["error"]["type"], "Lost")
+        self.assertIn("a", [v["name"] for v in self.session.vars()["variables"]])
+
+    def test_slow_reprs_cost_no_other_one_its_summary(self):
+        self.ok("import time\nclass Slow:\n    def __repr__(self): time.sleep(0.15); return 'slow'\n"
+                "class Hangs:\n    def __repr__(self):\n        while True: pass\n"
+                "class Quick:\n    def __repr__(self): return 'quick'\n"
+                "for n in range(4): globals()['h%d' % n] = Hangs()\nslow, quick = Slow(), Quick()")
+        found = {v["name"]: v["summary"] for v in self.session.vars()["variables"]}
+        self.assertEqual(found["quick"], "quick")
+        self.assertIn("too long", found["h0"])
+
     def test_a_repr_that_hangs_crashes_or_lies_harms_nobody(self):
         self.ok(
             "import os, time\nclass Hang:\n    def __repr__(self):\n        while True: pass\n"

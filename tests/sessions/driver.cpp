@@ -15,6 +15,7 @@
 
 #include "session/event.h"
 #include "session/session_host.h"
+#include "session/snapshot_file.h"
 
 namespace json = boost::json;
 using namespace caisson;
@@ -242,7 +243,7 @@ class Driver {
     if (what == "restore") co_return both(co_await session->restore(text(order, "name")));
     if (what == "drop") co_return both(co_await session->drop(text(order, "name")));
     if (what == "checkpoints") co_return both(co_await session->checkpoints());
-    if (what == "save") co_return both(co_await session->save(text(order, "path")));
+    if (what == "save") co_return both(co_await session->save(text(order, "path"), kMostSnapshot));
     if (what == "unsave") co_return both(co_await session->unsave(text(order, "path")));
     if (what == "info") co_return json::value(said(session->info()));
     if (what == "interrupt") {

@@ -9,7 +9,7 @@ from posix import _exit, sched_yield
 from time import monotonic
 
 import frames as f
-from errors import describe, name_of
+from errors import describe, name_of, stopped_at
 from jsonio import dumps, loads
 from threads import count_threads
 
@@ -98,12 +98,15 @@ class Calls:
             answer, unchanged = self.executor.run(str(body, "utf-8"))
         except UnicodeDecodeError:
             answer = {"status": "error", "error": plain_error("the source is not UTF-8")}
+        except KeyboardInterrupt as error:  # a second one, while what the first had stopped was told
+            self.running = False
+            answer["count"] = self.executor.count
+            answer["error"] = describe(stopped_at(error))
         except BaseException as error:
-            if not isinstance(error, KeyboardInterrupt):
-                answer["status"] = "error"
+            answer["status"] = "error"
             answer["error"] = plain_error(name_of(type(error)))
         finally:
-            self.running = False
+            self.running = self.executor.stopping = False
         if unchanged and not count_threads():
             # There is nothing to put right but the streams, which nobody writes to: the answer first.
             self.streams.flush()

@@ -4,7 +4,7 @@ import sys
 
 from errors import message_of
 from jsonio import NotJson, Plain, dumps
-from texts import BoundedRepr, own_repr, type_name
+from texts import BoundedRepr, module_of, own_repr, type_name
 
 MAX_TEXT = 64 * 1024
 MAX_RICH = 8 << 20  # characters of one representation; images count as base64
@@ -22,8 +22,8 @@ OFFERS = (
     ("_repr_latex_", "text/latex"),
     ("_repr_json_", "application/json"),
 )
-PLAIN_TYPES = frozenset((
-    int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range))
+PLAIN_TYPES = frozenset(map(id, (
+    int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range)))
 
 
 class LeftOut(str):
@@ -55,7 +55,7 @@ class Displays:
 def bundle_of(value):
     """{mime type: text}; images as base64."""
     kind = type(value)
-    if kind in PLAIN_TYPES:
+    if id(kind) in PLAIN_TYPES:
         return {TEXT: BoundedRepr(MAX_TEXT, own_repr(MAX_TEXT)).text(value)[0]}
     bundle = {TEXT: own_repr(MAX_TEXT)(value)}
     if is_figure(kind):
@@ -149,8 +149,8 @@ def too_large(size, unit, most):
 
 def is_figure(kind):
     return any(
-        base.__module__ == "matplotlib.figure" and type_name(base) == "Figure"
-        for base in kind.__mro__)
+        module_of(base) == "matplotlib.figure" and type_name(base) == "Figure"
+        for base in type.__dict__["__mro__"].__get__(kind))
 
 
 def png_of_figure(figure):

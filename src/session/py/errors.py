@@ -1,6 +1,7 @@
 """Exceptions as text: plain, bounded, without the frames of this code."""
 
 import linecache
+import sys
 
 MAX_TRACEBACK = 64 * 1024
 MAX_MESSAGE = 8 * 1024
@@ -31,7 +32,10 @@ def message_of(error):
 
 def name_of(kind):
     """A class's name by the class's own record: a metaclass may have made its attributes traps."""
-    module = type.__getattribute__(kind, "__module__")
+    try:
+        module = type.__getattribute__(kind, "__module__")
+    except AttributeError:  # made by code that has no __name__
+        module = None
     name = type.__getattribute__(kind, "__qualname__")
     if type(module) is not str or module in ("builtins", "__main__"):
         return name
@@ -66,6 +70,23 @@ def cell_part(error):
     while found is not None and not found.tb_frame.f_code.co_filename.startswith(CELLS):
         found = found.tb_next
     return found
+
+
+def stopped_at(error):
+    """The interrupt that stopped the code, when another one has come on the way out of it."""
+    before = BaseException.__context__.__get__(error)
+    return before if cell_part(error) is None and isinstance(before, KeyboardInterrupt) else error
+
+
+def tell_unraisable(told, tell=sys.__unraisablehook__):
+    """What ends a __del__ is told by Python itself: where an interrupt was taken is no line of the code."""
+    trace = told.exc_traceback
+    while trace is not None:
+        following = trace.tb_next
+        if following is not None and following.tb_frame.f_code.co_filename.startswith(OURS):
+            trace.tb_next = None
+        trace = trace.tb_next
+    tell(told)
 
 
 def stack_of_waiting(error):

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import purity
 from display import Displays, bundle_of, collect_figures
-from errors import Sources, describe
+from errors import Sources, describe, stopped_at
 from hostcalls import EarlyResult
 from later import Later
 
@@ -33,6 +33,7 @@ class Executor:
         self.loop = None
         self.displays = Displays()
         self.later, self.stopped = Later(self.loops), False
+        self.stopping = False  # the code has ended at an interrupt: the next one has nothing to stop
 
     def run(self, source):
         """(answer, True when nothing in the session can have changed)"""
@@ -57,14 +58,17 @@ class Executor:
             answer["status"] = "exit"
             answer["exit"] = exit_code(stop)
         except KeyboardInterrupt as error:
+            self.stopping = True
             answer["status"] = "interrupted"
-            answer["error"] = describe(error)
+            answer["error"] = describe(stopped_at(error))
             self.stopped = True
         except BaseException as error:
             answer["status"] = "error"
             answer["error"] = describe(error)
         if self.stopped:
+            self.stopping = True
             self.later.end()
+            self.stopping = False
         elif not unchanged:
             self.later.look()
         self.finish(answer)

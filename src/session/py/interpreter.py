@@ -15,6 +15,7 @@ from time import monotonic
 
 import frames as f
 from calls import Calls, answer_bytes, no_input
+from errors import tell_unraisable
 from execute import Executor
 from freezing import Freezing
 from hostcalls import Early, Line, Reserved, make_batch, make_function
@@ -62,6 +63,7 @@ class Interpreter(Calls, Freezing):
         builtins.input = no_input
         setattr(builtins, HOOK, self.magics)
         builtins.display = self.display
+        sys.unraisablehook = tell_unraisable
         environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, never shown in a window
         register_at_fork(after_in_child=self.after_fork)
         faulthandler.enable(2)  # a crash in C tells its Python lines on the call's stderr
@@ -121,7 +123,8 @@ class Interpreter(Calls, Freezing):
     def on_interrupt(self, number, frame):
         if self.running:
             self.executor.stopped = True
-            raise KeyboardInterrupt
+            if not self.executor.stopping:
+                raise KeyboardInterrupt
 
     def after_fork(self):
         """A child that user code forks is not the session: it has no way to the keeper."""

@@ -118,11 +118,14 @@ class Magics:
         return None
 
     def line_timeit(self, rest):
+        import re
         import timeit
 
-        timer = timeit.Timer(rest.strip() or "pass", globals=self.namespace)
-        number, _ = timer.autorange()
-        runs = [t / number for t in timer.repeat(3, number)]
+        options = re.match(r"\s*(?:-[nr]\s*[1-9]\d{0,8}\s+)*", rest + " ").group()
+        given = dict(re.findall(r"-([nr])\s*(\d+)", options))
+        timer = timeit.Timer(rest[len(options):].strip() or "pass", globals=self.namespace)
+        number = int(given.get("n", 0)) or timer.autorange()[0]
+        runs = [t / number for t in timer.repeat(int(given.get("r", 3)), number)]
         sys.stdout.write("%s per loop (best of %d runs, %d loops each)\n" % (
             duration(min(runs)), len(runs), number))
 

@@ -7,7 +7,7 @@ counts as a change.
 import _ast as a
 import builtins
 
-SAFE_VALUES = (int, float, complex, str, bytes, bool, type(None))
+SAFE_VALUES = frozenset(map(id, (int, float, complex, str, bytes, bool, type(None))))  # == may be a metaclass's own
 SAFE_CALLS = {"print": builtins.print, "len": builtins.len, "abs": builtins.abs}
 INNER = (
     a.BinOp, a.UnaryOp, a.BoolOp, a.Compare, a.IfExp, a.JoinedStr, a.FormattedValue,
@@ -39,14 +39,14 @@ def reads_only(code, namespace):
     """The same of a code without calls: names, of attributes as well, are all that leads out of it."""
     if code.co_flags & CO_COROUTINE or any(type(one) is type(code) for one in code.co_consts):
         return False
-    return all(name in namespace and type(namespace[name]) in SAFE_VALUES for name in code.co_names)
+    return all(name in namespace and id(type(namespace[name])) in SAFE_VALUES for name in code.co_names)
 
 
 def is_safe(node, namespace, pending):
     if isinstance(node, a.Constant):
         return True
     if isinstance(node, a.Name):
-        return node.id in namespace and type(namespace[node.id]) in SAFE_VALUES
+        return node.id in namespace and id(type(namespace[node.id])) in SAFE_VALUES
     if isinstance(node, a.Call):
         if node.keywords or not isinstance(node.func, a.Name):
             return False

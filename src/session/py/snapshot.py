@@ -61,7 +61,7 @@ def look_at_size(value, most):
     memory once more. The slots of a list are up to eight times what is pickled of them."""
     kind = type(value)
     size = object_size(value, kind)
-    if size > most * (1 if kind in (bytes, bytearray) or library_of(kind) else 8):
+    if size > most * (1 if kind is bytes or kind is bytearray or library_of(kind) else 8):
         raise TooLarge(size_text(size, most))
 
 

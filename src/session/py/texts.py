@@ -43,7 +43,7 @@ class BoundedRepr:
 
     def add(self, value, depth, above):
         kind = type(value)
-        handler = HANDLERS.get(kind)
+        handler = HANDLERS.get(id(kind))
         if handler is None:
             self.put(self.foreign_text(value))
         elif handler is add_leaf:
@@ -68,6 +68,17 @@ class BoundedRepr:
                 return
             self.add(item, depth + 1, above)
             first = False
+
+    def add_pairs(self, pairs, depth, above):
+        for number, (key, item) in enumerate(pairs):
+            if number:
+                self.put(", ")
+            if number == self.max_items:
+                self.put("...")
+                return
+            self.add(key, depth + 1, above)
+            self.put(": ")
+            self.add(item, depth + 1, above)
 
 
 def add_leaf():
@@ -112,24 +123,16 @@ def add_set(self, value, depth, above):
 
 def add_dict(self, value, depth, above):
     self.put("{")
-    above += (value,)
-    for number, (key, item) in enumerate(value.items()):
-        if number:
-            self.put(", ")
-        if number == self.max_items:
-            self.put("...")
-            break
-        self.add(key, depth + 1, above)
-        self.put(": ")
-        self.add(item, depth + 1, above)
+    self.add_pairs(value.items(), depth, above + (value,))
     self.put("}")
 
 
-HANDLERS = {
-    str: add_text, bytes: add_text, bytearray: add_text, int: add_int, list: add_list,
-    tuple: add_tuple, set: add_set, frozenset: add_set, dict: add_dict, bool: add_leaf,
-    float: add_leaf, complex: add_leaf, type(None): add_leaf, type(...): add_leaf,
-    type(NotImplemented): add_leaf, range: add_leaf,
+HANDLERS = {  # by identity: to look a type up by hash is to call its metaclass
+    id(kind): handler for handler, kinds in (
+        (add_text, (str, bytes, bytearray)), (add_int, (int,)), (add_list, (list,)), (add_tuple, (tuple,)),
+        (add_set, (set, frozenset)), (add_dict, (dict,)),
+        (add_leaf, (bool, float, complex, type(None), type(...), type(NotImplemented), range)),
+    ) for kind in kinds
 }
 
 
@@ -139,11 +142,19 @@ def type_name(kind):
     return name if len(name) <= 100 else name[:100]
 
 
+def module_of(kind):
+    """Where a type says that it is from; "" when it says nothing, or what is no text."""
+    try:
+        module = type.__dict__["__module__"].__get__(kind)
+    except AttributeError:  # made by code that has no __name__
+        return ""
+    return module if type(module) is str else ""
+
+
 def library_of(kind):
     """The known library that a type is the genuine article of, else None: a class that merely says
     it is numpy's has attributes of the user's making."""
-    module = type.__dict__["__module__"].__get__(kind)
-    root = module.partition(".")[0] if type(module) is str else ""
+    root = module_of(kind).partition(".")[0]
     library = sys.modules.get(root) if root in LIBRARIES else None
     if type(library) is type(sys) and vars(library).get(type_name(kind)) is kind:
         return root

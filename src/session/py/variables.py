@@ -6,25 +6,25 @@ from time import monotonic
 
 from apart import Apart, Gone, Late, manner
 from jsonio import NotJson, Plain, dumps, loads_or_none, well_formed
+from large import is_of_library, large_summary, length_of
 from texts import HANDLERS, BoundedRepr, has_own_repr, library_of, own_repr, type_name
 
-SUMMARY = 100  # characters
+SUMMARY, ITEMS = 100, 20  # characters, items of a container
 SUMMARY_SECONDS = 1.0  # for all summaries that need an object's own code
-EACH_SECONDS = 0.3
+FIRST_SECONDS, EACH_SECONDS = 0.05, 0.3  # for one of them: at first, and when all others are there
 MOST_FORKS = 16
-BUILT_IN = frozenset(HANDLERS)
-QUIET_TYPES = frozenset((type(sys), type(len), type(lambda: 0)))
+QUIET_TYPES = frozenset(map(id, (type(sys), type(len), type(lambda: 0))))
 
 
 def describe(name, value):
     """The entry of a variable, made without running any code of the value's."""
     kind = type(value)
     entry = {"name": name, "type": type_name(kind), "size": getsizeof(value) if (
-        kind in BUILT_IN) else object_size(value, kind)}
-    if kind in BUILT_IN and hasattr(kind, "__len__"):
+        id(kind) in HANDLERS) else object_size(value, kind)}
+    if id(kind) in HANDLERS and hasattr(kind, "__len__"):
         entry["length"] = len(value)
-    elif issubclass(kind, (list, tuple, dict, set, str, bytes)):
-        entry["length"] = base_length(value, kind)
+    elif (length := length_of(value, kind)) is not None:
+        entry["length"] = length
     if library_of(kind):
         add_array_facts(entry, value)
     entry["summary"] = quick_summary(value, kind)
@@ -39,24 +39,18 @@ def describe_plainly(name, value):
     return entry
 
 
-def base_length(value, kind):
-    """len() of a subclass by the built-in type below it: its own __len__ is code of the user's."""
-    base = next(b for b in (list, tuple, dict, set, str, bytes) if issubclass(kind, b))
-    return base.__len__(value)
-
-
 def quick_summary(value, kind):
     """None when only the object itself could say."""
-    if kind in BUILT_IN:
-        return BoundedRepr(SUMMARY, max_items=20).text(value)[0]
+    if id(kind) in HANDLERS:
+        return BoundedRepr(SUMMARY, max_items=ITEMS).text(value)[0]
     if issubclass(kind, type):
         return "<class %s>" % type_name(value)
-    if kind in QUIET_TYPES:
+    if id(kind) in QUIET_TYPES:
         label = getattr(value, "__name__", None)
         return "<%s %s>" % (type_name(kind), label[:80] if type(label) is str else "?")
     if not has_own_repr(kind):
         return "<%s object>" % type_name(kind)
-    return None
+    return large_summary(value, kind, SUMMARY, ITEMS)
 
 
 def add_array_facts(entry, value):
@@ -91,7 +85,7 @@ def own_size(value, kind):
     """Without the value's own word, by the built-in type below it. object.__sizeof__ takes a count of items on trust,
     and in a generator or a code object that field is something else."""
     for base in type.__dict__["__mro__"].__get__(kind):
-        if base in BUILT_IN:
+        if id(base) in HANDLERS or is_of_library(base):
             return base.__sizeof__(value)
     has_items = type.__dict__["__itemsize__"].__get__(kind) != 0
     return type.__dict__["__basicsize__"].__get__(kind) if has_items else object.__sizeof__(value)
@@ -100,29 +94,42 @@ def own_size(value, kind):
 def describe_all(namespace, names):
     entries = [describe(name, namespace[name]) for name in names if name in namespace]
     asked = [e["name"] for e in entries if e["summary"] is None]
-    summaries = Summaries(namespace, asked).ask() if asked else {}
+    summaries = summaries_of(namespace, asked)
     for entry in entries:
         if entry["summary"] is None:
             entry["summary"] = summaries[entry["name"]]
     return entries
 
 
+def summaries_of(namespace, names):
+    """Those that take longer come when all others are there: one that is slow costs no other one its summary."""
+    found, until = {}, monotonic() + SUMMARY_SECONDS
+    for name in names:
+        found[name] = "<%s: not asked: there was no time left>" % type_name(type(namespace[name]))
+    for seconds in (FIRST_SECONDS, EACH_SECONDS):
+        if names:
+            one = Summaries(namespace, names, until, seconds)
+            found.update(one.ask())
+            names = one.late
+    return found
+
+
 class Summaries:
     """By the objects' own repr, in forks that are thrown away: whatever that code does, the session has not felt
     it. A fork tells of each as it goes; behind one that hangs or ends its process another fork goes on."""
 
-    def __init__(self, namespace, names):
+    def __init__(self, namespace, names, until, seconds):
         self.namespace, self.names = namespace, names
         self.kinds = [type_name(type(namespace[name])) for name in names]
         self.found = []  # of the first names
-        self.until = monotonic() + SUMMARY_SECONDS
+        self.late = []
+        self.until, self.seconds = until, seconds
 
     def ask(self):
         for _ in range(MOST_FORKS):
             if len(self.found) == len(self.names) or monotonic() >= self.until:
                 break
             self.ask_in_fork()
-        self.tell_rest("not asked: there was no time left")
         return dict(zip(self.names, self.found))
 
     def ask_in_fork(self):
@@ -139,6 +146,7 @@ class Summaries:
         except Late:
             fork.end()
             if begun:
+                self.late.append(self.names[len(self.found)])
                 self.tell("its repr took too long")
         except Gone:
             how = manner(fork.end())
@@ -149,7 +157,7 @@ class Summaries:
     def listen(self, fork):
         """The time of one begins with the end of the one before it."""
         while len(self.found) < len(self.names):
-            told = loads_or_none(fork.line(min(self.until, monotonic() + EACH_SECONDS)))
+            told = loads_or_none(fork.line(min(self.until, monotonic() + self.seconds)))
             # What a repr writes there itself is not heard when it is not in order.
             if type(told) is list and len(told) == 2 and told[0] == len(self.found) and type(told[1]) is str:
                 self.found.append(told[1])
@@ -192,12 +200,12 @@ def value_of(value, limit):
     except RecursionError:
         pass
     kind = type(value)
-    result = {"kind": "text", "type": type_name(kind), "ran_code": kind not in BUILT_IN}
+    result = {"kind": "text", "type": type_name(kind), "ran_code": id(kind) not in HANDLERS}
     if kind is str and is_well_formed(value[:limit]):
         result["text"], result["cut"] = value[:limit], len(value) > limit
     else:
         result["text"], result["cut"] = BoundedRepr(limit, own_repr(limit)).text(value)
         result["ran_code"] = True
-    if kind in BUILT_IN and hasattr(kind, "__len__"):
+    if id(kind) in HANDLERS and hasattr(kind, "__len__"):
         result["length"] = len(value)
     return result
