@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/control.h"
 #include "base/text.h"
+#include "policy/link_walk.h"
 #include "policy/record.h"
 #include "policy/units.h"
 
@@ -254,6 +256,40 @@ Result<void> order_mounts(const Scene& scene, Policy& policy) {
     const Mount* outer = mount_over(policy.mounts, parent_of(inner.target));
     if (outer) TRY(check_nested(scene, *outer, inner));
   }
+  return {};
+}
+
+// The folder that one run may write is where the next one finds its mounts: a link that was put
+// there would have it show, or write, whatever it leads to (T03). What lies in that folder itself
+// is no more than it has.
+static Result<void> check_way(const Scene& scene, const Policy& policy, const std::string& text,
+                              const Origin& origin) {
+  std::string path = TRY(absolute_source(scene, text, origin));
+  LinkWalk walk = walk_links(path, scene.files);
+  for (const Link& link : walk.links)
+    for (const Mount& mount : policy.mounts) {
+      bool turns = mount.access == Access::kReadWrite && link.path != mount.source &&
+                   is_within(link.path, mount.source) && !is_within(walk.end(), mount.source);
+      if (turns && control_enabled("mount-ways"))
+        return Error::plain(
+            fmt::format("{}: {} leads over {}, a link in a folder that the cell may write ({})",
+                        origin, path, link.path, mount.origin),
+            fmt::format("name what it leads to, if you know the link for yours: {}",
+                        shell_quote(walk.end())));
+    }
+  return {};
+}
+
+Result<void> check_ways(const Scene& scene, const Policy& policy) {
+  const Settings& settings = scene.settings;
+  if (std::ranges::find(policy.mounts, Access::kReadWrite, &Mount::access) == policy.mounts.end())
+    return {};
+  for (const MountRequest& request : settings.mounts)
+    TRY(check_way(scene, policy, request.source, request.origin));
+  for (const auto& [path, origin] : settings.allow_write)
+    TRY(check_way(scene, policy, path, origin));
+  if (settings.workspace)
+    TRY(check_way(scene, policy, *settings.workspace.value, settings.workspace.origin));
   return {};
 }
 

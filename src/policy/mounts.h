@@ -27,6 +27,8 @@ Result<void> add_requested_mounts(const Scene&, Policy&);
 void add_current_folder(const Scene&, Policy&);
 // Sorts by target; refuses two on one target, and a target that would have to be made on the host.
 Result<void> order_mounts(const Scene&, Policy&);
+// No mount is found over a link that a cell of this policy could have turned.
+Result<void> check_ways(const Scene&, const Policy&);
 // --workdir, or the workspace, or the current folder, or /tmp.
 Result<void> choose_workdir(const Scene&, Policy&);
 

@@ -92,6 +92,7 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
   policy.links = toolchain.links;
   policy.notes.insert(policy.notes.end(), toolchain.notes.begin(), toolchain.notes.end());
   TRY(order_mounts(scene, policy));
+  TRY(check_ways(scene, policy));
   TRY(cover_record(scene, policy));
   TRY(choose_workdir(scene, policy));
   TRY(build_environment(scene, toolchain, policy));

@@ -193,6 +193,27 @@ TEST(Mounts, AMissingSourceIsNamedWithItsOrigin) {
             std::string::npos);
 }
 
+TEST(Mounts, NoneIsFoundOverALinkThatACellCouldTurn) {
+  auto error_of = [](std::vector<std::string> flags) {
+    ResolveWorld world;
+    world.files.folder("/srv/real").folder("/srv/own").link("/srv/own/way", "/srv/real");
+    world.files.folder("/srv/own/folder").link("/srv/own/inner", "folder");
+    world.files.link("/home/ada/own", "/srv/own");
+    flags.insert(flags.begin(), {"--mount", "/srv/own:/own:rw"});
+    return world.flags(flags).error();
+  };
+  constexpr const char* kError =
+      "leads over /srv/own/way, a link in a folder that the cell may write (--mount)";
+  EXPECT_NE(error_of({"--mount", "/srv/own/way:/x:ro"}).find(kError), std::string::npos);
+  EXPECT_NE(error_of({"--mount", "/home/ada/own/way:/x:rw"}).find(kError), std::string::npos);
+  EXPECT_NE(error_of({"--allow-write", "/srv/own/way"}).find(kError), std::string::npos);
+  EXPECT_NE(error_of({"--workspace", "/srv/own/way"}).find(kError), std::string::npos);
+  EXPECT_EQ(error_of({"--mount", "/srv/real:/x:rw"}), "no error");
+  EXPECT_EQ(error_of({"--mount", "/srv/own/inner:/x:ro"}), "no error") << "it has that anyway";
+  EXPECT_EQ(error_of({"--mount", "/home/ada/own:/x:ro"}), "no error") << "that link is not theirs";
+  EXPECT_EQ(error_of({"--read-only", "--mount", "/srv/own/way:/x"}), "no error");
+}
+
 TEST(Mounts, AWholeHomeFolderIsToldAloud) {
   Policy policy = ResolveWorld().flags({"--mount", "~:/home/ada"}).resolved();
   ASSERT_EQ(policy.notes.size(), 1u);

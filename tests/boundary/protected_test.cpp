@@ -48,6 +48,24 @@ TEST(Protected, T05_AMountSourceThatIsMissingStopsTheCell) {
   EXPECT_TRUE(worked(in_cell({"create", "/workspace/ran", "x"}, one.writable())));
 }
 
+// The same command line, twice: what the first run leaves must not choose what the second one gets.
+TEST(Protected, T03_ALinkThatOneRunMakesGrantsTheNextNothing) {
+  TempFolder work, other;
+  write_file(other / "secret", "of somebody else");
+  const Words first{"--workspace", work.path()};
+  EXPECT_TRUE(worked(in_cell({"symlink", other.path(), "/workspace/out"}, first)));
+  for (const char* access : {"ro", "rw"}) {
+    Outcome next =
+        run_cell({"/bin/cat", "/out/secret"}, first + mount(work / "out", "/out", access));
+    EXPECT_TRUE(ended_with(next, 125));
+    EXPECT_EQ(next.out, "") << access;
+    EXPECT_NE(next.err.find("a link in a folder that the cell may write"), std::string::npos);
+  }
+  // Control: where nothing is writable the link is its owner's, and is followed.
+  Outcome followed = run_cell({"/bin/cat", "/out/secret"}, mount(work / "out", "/out", "ro"));
+  EXPECT_EQ(followed.out, "of somebody else") << followed.err;
+}
+
 TEST(Protected, T06_EverySpellingOfTheNameIsTheSamePlace) {
   Workspace one;
   for (const char* name :
