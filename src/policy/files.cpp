@@ -44,6 +44,7 @@ class FileResolver {
     for (auto* list :
          {&rules_.deny_read, &rules_.allow_read, &rules_.allow_write, &rules_.deny_write})
       TRY(check(*list));
+    TRY(check_own_processes());
     name_everything();
     find_ends_of_allowed();
     for (auto* list : {&rules_.allow_read, &rules_.allow_write}) leave_out_led(*list);
@@ -98,6 +99,19 @@ class FileResolver {
         return Error::plain(
             fmt::format("{}: {} is no pattern for paths", pattern.origin, in_quotes(pattern.text)),
             fmt::format("it starts with /, has no .. and at most {} parts", kMostComponents));
+    }
+    return {};
+  }
+
+  // A cell can't do without its own, and those of the host are not in it.
+  Result<void> check_own_processes() {
+    for (const FilePattern& one : rules_.deny_read) {
+      std::optional<std::string> end = paths_.canonical(one.text);
+      bool of_process = end && end->starts_with("/proc/") && (*end)[6] >= '0' && (*end)[6] <= '9';
+      if (end == "/proc" || of_process)
+        return Error::plain(
+            fmt::format("{}: {} is the cell's own: it can't be hidden", one.origin, one.text),
+            "the host's processes are not in it; files of it are hidden by name, as /proc/cpuinfo");
     }
     return {};
   }

@@ -156,6 +156,18 @@ TEST(HostView, ASocketIsNotAllowedOverALinkThatACellCanTurn) {
             (std::vector<std::string>{"/home/ann/project/agent", "/home/ann/project/other"}));
 }
 
+TEST(HostView, TheCellsOwnProcessesCanNotBeHidden) {
+  for (const char* path : {"/proc", "/proc/self", "/proc/17"}) {
+    FakeHostFiles files = host();
+    files.folder("/proc/17").link("/proc/self", "17").file("/proc/cpuinfo");
+    EXPECT_EQ(
+        resolve(view({.deny_read = {pattern(path)}}), ann(), {{"/bin/true"}}, files).error().what,
+        std::string("test: ") + path + " is the cell's own: it can't be hidden");
+    EXPECT_TRUE(
+        resolve(view({.deny_read = {pattern("/proc/cpuinfo")}}), ann(), {{"/bin/true"}}, files));
+  }
+}
+
 TEST(HostView, DevicesAndProcessesAreTheCellsOwn) {
   FakeHostFiles files = host();
   files.file("/dev/null").folder("/dev/shm").folder("/proc/17").link("/proc/self", "17");
