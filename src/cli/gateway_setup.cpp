@@ -230,8 +230,9 @@ GatewayFacts facts_for_cell(const GatewaySetup& setup, const std::string& ca_pem
   facts.ca_bundle_pem = compose_ca_bundle(authorities + "\n" + setup.extra_authorities, ca_pem);
   std::string bundle = "/etc/caisson/ca-bundle.pem", own = "/etc/caisson/cell-ca.pem";
   // The host's own tree has no such folder; its bundle is covered, and has all of them in it.
-  if (policy.file_rules.host_view && !facts.covered_bundles.empty())
-    bundle = own = facts.covered_bundles.front();
+  if (policy.file_rules.host_view)
+    bundle = own =
+        facts.covered_bundles.empty() ? std::string(kBundleInDev) : facts.covered_bundles.front();
   for (const CaVariable& variable : kCaVariables)
     facts.variables.emplace_back(variable.name, variable.file == CaFile::kBundle ? bundle : own);
   return facts;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct SystemEntry {
 struct MaskedFile {
   std::string path, content;
 };
+
+// Where programs in the host's own tree find the authorities when the host has none itself.
+inline constexpr std::string_view kBundleInDev = "/dev/ca-bundle.pem";
 
 // What the gateway of this one cell has made for it. Nothing of it is secret: the key of the
 // authority and the values behind the placeholders stay in the gateway's process.

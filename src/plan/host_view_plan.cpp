@@ -102,7 +102,10 @@ class HostViewBuilder {
 
   void authorities() {
     if (!facts_.gateway || facts_.gateway->ca_pem.empty()) return;
-    // /etc/caisson is not there to be mounted on: programs find the files in the cell's /dev.
+    // /etc/caisson is not there to be mounted on. A host without any bundle to cover leaves the
+    // cell's own /dev.
+    if (facts_.gateway->covered_bundles.empty())
+      return add(MakeFile{std::string(kBundleInDev), facts_.gateway->ca_bundle_pem});
     add(MakeDirectory{"/ca"});
     add(MakeFile{"/ca/ca-bundle.pem", facts_.gateway->ca_bundle_pem});
     for (const std::string& path : facts_.gateway->covered_bundles)

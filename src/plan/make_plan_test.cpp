@@ -369,6 +369,26 @@ TEST(Plan, SaysAloudThatTheHostsNetworkBringsItsAbstractSockets) {
   EXPECT_TRUE(plan_for(policy, facts).degradations.empty());
 }
 
+TEST(Plan, AuthoritiesAreFoundInTheHostsTreeThoughItHasNone) {
+  auto made = [](std::vector<std::string> covered) {
+    Policy policy = plain_policy();
+    policy.file_rules.host_view = true;
+    HostFacts facts = plain_host();
+    facts.gateway = GatewayFacts{};
+    facts.gateway->ca_pem = facts.gateway->ca_bundle_pem = "authorities";
+    facts.gateway->covered_bundles = std::move(covered);
+    std::vector<std::string> files;
+    for (const RootStep& step : plan_for(policy, facts).root)
+      if (const MakeFile* file = std::get_if<MakeFile>(&step);
+          file && file->content == "authorities")
+        files.push_back(file->path);
+    return files;
+  };
+  EXPECT_EQ(made({}), std::vector<std::string>{std::string(kBundleInDev)});
+  EXPECT_EQ(made({"/etc/ssl/certs/ca-certificates.crt"}),
+            std::vector<std::string>{"/ca/ca-bundle.pem"});
+}
+
 TEST(Plan, NeverTakesTheLandlockTierByItself) {
   HostFacts facts = plain_host();
   facts.userns_denied = "Operation not permitted";

@@ -6,7 +6,7 @@ import subprocess
 
 # What the suites run inside, beside Python's own library.
 PACKAGES = ("systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,udev,kmod,procps,iproute2,nftables,python3,git,"
-            "curl,openssl,tmux,strace,gcc,libc6-dev,util-linux,gnupg,zsh,make,python3-pytest,openssh-client,openssh-server")
+            "curl,openssl,tmux,strace,gcc,libc6-dev,util-linux,gnupg,zsh,make,python3-pytest,openssh-client,openssh-server,nodejs")
 # To find the disk; all others are looked for by the guest itself.
 FIRST_MODULES = ("virtio_pci", "virtio_blk", "ext4")
 # Kernel modules by folder: what a cell or a test may ask for.

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 
 from image import Image, run, write  # noqa: E402
 
-SUITES = ("guest", "boundary", "files", "cli", "srt", "sessions")
+SUITES = ("guest", "boundary", "files", "cli", "srt", "sessions", "http")
 SECONDS = 3600
 DISK = "4G"
 
