@@ -64,7 +64,7 @@ def boot(image, suites):
         os.remove(disk)
     run("mke2fs", "-q", "-t", "ext4", "-d", image.root, disk, DISK)
     command = ["qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
-               str(min(4, os.cpu_count() or 1)), "-m", "2G", "-nodefaults", "-nographic", "-no-reboot", "-serial",
+               str(min(4, os.cpu_count() or 1)), "-m", "4G", "-nodefaults", "-nographic", "-no-reboot", "-serial",
                "stdio", "-kernel", image.vmlinuz(), "-initrd", image.initrd, "-append",
                "console=ttyS0 quiet loglevel=0 tsc_early_khz=1000000", "-drive",
                f"file={disk},if=virtio,format=raw,cache=unsafe"]
