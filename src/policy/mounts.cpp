@@ -144,16 +144,15 @@ void make_work_dir(const Scene& scene, const std::string& path) {
     scene.files.make_directory(join_path(*parent, name));
 }
 
-Result<void> add_workspace(const Scene& scene, Policy& policy) {
+Result<std::optional<Mount>> find_workspace(const Scene& scene) {
   const Setting<std::string>& workspace = scene.settings.workspace;
-  if (!workspace) return {};
+  if (!workspace) return std::optional<Mount>();
   if (workspace.origin == kWorkDirVariable)
     make_work_dir(scene, TRY(absolute_source(scene, *workspace.value, workspace.origin)));
   Mount mount = TRY(look_at_source(scene, *workspace.value, workspace.origin));
   if (!mount.is_directory)
     return Error::plain(fmt::format("{}: {} is not a folder", workspace.origin, mount.source));
-  return add_mount(scene, policy, std::move(mount), std::string(kWorkspaceTarget),
-                   Access::kReadWrite);
+  return std::optional<Mount>(std::move(mount));
 }
 
 // A target in another mount lies in a folder of the host: it has to be there, of the same kind,
@@ -202,18 +201,29 @@ bool is_visible(const std::vector<Mount>& mounts, std::string_view path) {
   return over ? over->source == over->target : is_system_path(path);
 }
 
-Result<void> add_requested_mounts(const Scene& scene, Policy& policy) {
+Result<std::vector<Way>> add_requested_mounts(const Scene& scene, Policy& policy) {
+  std::vector<Way> ways;
+  auto note_way = [&](const std::string& text, const Mount& mount) -> Result<void> {
+    ways.push_back({TRY(absolute_source(scene, text, mount.origin)), mount.source, mount.origin});
+    return {};
+  };
   for (const MountRequest& request : scene.settings.mounts) {
     Mount mount = TRY(look_at_source(scene, request.source, request.origin));
+    TRY(note_way(request.source, mount));
     TRY(add_mount(scene, policy, std::move(mount), request.target, request.access));
   }
-  TRY(add_workspace(scene, policy));
+  if (std::optional<Mount> mount = TRY(find_workspace(scene))) {
+    TRY(note_way(*scene.settings.workspace.value, *mount));
+    TRY(add_mount(scene, policy, std::move(*mount), std::string(kWorkspaceTarget),
+                  Access::kReadWrite));
+  }
   for (const auto& [path, origin] : scene.settings.allow_write) {
     Mount mount = TRY(look_at_source(scene, path, origin));
+    TRY(note_way(path, mount));
     std::string target = mount.source;
     TRY(add_mount(scene, policy, std::move(mount), target, Access::kReadWrite));
   }
-  return {};
+  return ways;
 }
 
 void add_current_folder(const Scene& scene, Policy& policy) {
@@ -261,35 +271,33 @@ Result<void> order_mounts(const Scene& scene, Policy& policy) {
 
 // The folder that one run may write is where the next one finds its mounts: a link that was put
 // there would have it show, or write, whatever it leads to (T03). What lies in that folder itself
-// is no more than it has.
-static Result<void> check_way(const Scene& scene, const Policy& policy, const std::string& text,
-                              const Origin& origin) {
-  std::string path = TRY(absolute_source(scene, text, origin));
-  LinkWalk walk = walk_links(path, scene.files);
+// is no more than it has. A cell that runs meanwhile may turn the link between two looks: the one
+// that the mount was found by has to end where this one does.
+static Result<void> check_way(const Scene& scene, const Policy& policy, const Way& way) {
+  LinkWalk walk = walk_links(way.path, scene.files);
+  if (!walk.complete || walk.end() != way.end)
+    return Error::plain(
+        fmt::format("{}: {} was replaced while the policy was being made", way.origin, way.path),
+        "somebody else changes that path; try again, or mount a folder that is yours alone");
   for (const Link& link : walk.links)
     for (const Mount& mount : policy.mounts) {
       bool turns = mount.access == Access::kReadWrite && link.path != mount.source &&
-                   is_within(link.path, mount.source) && !is_within(walk.end(), mount.source);
-      if (turns && control_enabled("mount-ways"))
+                   is_within(link.path, mount.source) && !is_within(way.end, mount.source);
+      if (turns)
         return Error::plain(
             fmt::format("{}: {} leads over {}, a link in a folder that the cell may write ({})",
-                        origin, path, link.path, mount.origin),
+                        way.origin, way.path, link.path, mount.origin),
             fmt::format("name what it leads to, if you know the link for yours: {}",
-                        shell_quote(walk.end())));
+                        shell_quote(way.end)));
     }
   return {};
 }
 
-Result<void> check_ways(const Scene& scene, const Policy& policy) {
-  const Settings& settings = scene.settings;
-  if (std::ranges::find(policy.mounts, Access::kReadWrite, &Mount::access) == policy.mounts.end())
-    return {};
-  for (const MountRequest& request : settings.mounts)
-    TRY(check_way(scene, policy, request.source, request.origin));
-  for (const auto& [path, origin] : settings.allow_write)
-    TRY(check_way(scene, policy, path, origin));
-  if (settings.workspace)
-    TRY(check_way(scene, policy, *settings.workspace.value, settings.workspace.origin));
+Result<void> check_ways(const Scene& scene, const Policy& policy, const std::vector<Way>& ways) {
+  bool writes =
+      std::ranges::find(policy.mounts, Access::kReadWrite, &Mount::access) != policy.mounts.end();
+  if (!writes || !control_enabled("mount-ways")) return {};
+  for (const Way& way : ways) TRY(check_way(scene, policy, way));
   return {};
 }
 

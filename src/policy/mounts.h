@@ -21,14 +21,20 @@ struct Scene {
 constexpr std::string_view kWorkspaceTarget = "/workspace";
 constexpr std::string_view kPrivateFolder = "/tmp";
 
+// A path that a mount was found by, and where it led.
+struct Way {
+  std::string path, end;
+  Origin origin;
+};
+
 // --mount, --workspace and --allow-write.
-Result<void> add_requested_mounts(const Scene&, Policy&);
+Result<std::vector<Way>> add_requested_mounts(const Scene&, Policy&);
 // The current folder, read-only at its own path, or a note why not.
 void add_current_folder(const Scene&, Policy&);
 // Sorts by target; refuses two on one target, and a target that would have to be made on the host.
 Result<void> order_mounts(const Scene&, Policy&);
-// No mount is found over a link that a cell of this policy could have turned.
-Result<void> check_ways(const Scene&, const Policy&);
+// No mount is found over a link that a cell of this policy could have turned, or turns right now.
+Result<void> check_ways(const Scene&, const Policy&, const std::vector<Way>&);
 // --workdir, or the workspace, or the current folder, or /tmp.
 Result<void> choose_workdir(const Scene&, Policy&);
 

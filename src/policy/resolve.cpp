@@ -82,7 +82,7 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
     TRY(build_environment(scene, {}, policy));
     return policy;
   }
-  TRY(add_requested_mounts(scene, policy));
+  std::vector<Way> ways = TRY(add_requested_mounts(scene, policy));
   TRY(add_sockets(scene, policy));
   // After what was asked for: what a person mounts stands, and these two only fill in.
   add_current_folder(scene, policy);
@@ -92,7 +92,7 @@ Result<Policy> resolve(const Settings& settings, const Caller& caller, const Com
   policy.links = toolchain.links;
   policy.notes.insert(policy.notes.end(), toolchain.notes.begin(), toolchain.notes.end());
   TRY(order_mounts(scene, policy));
-  TRY(check_ways(scene, policy));
+  TRY(check_ways(scene, policy, ways));
   TRY(cover_record(scene, policy));
   TRY(choose_workdir(scene, policy));
   TRY(build_environment(scene, toolchain, policy));
