@@ -3,6 +3,7 @@ import gzip
 import os
 import shutil
 import subprocess
+import zlib
 
 # What the suites run inside, beside Python's own library.
 PACKAGES = ("systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,udev,kmod,procps,iproute2,nftables,python3,git,"
@@ -51,12 +52,16 @@ def write(path, text, mode=0o644):
 class Image:
     def __init__(self, folder):
         self.folder = folder
-        self.root, self.kernel = os.path.join(folder, "root"), os.path.join(folder, "kernel")
+        made_of = zlib.crc32(repr((PACKAGES, MODULES, SERVICE)).encode())
+        self.root, self.kernel = os.path.join(folder, f"root-{made_of:08x}"), os.path.join(folder, "kernel")
         self.initrd = os.path.join(folder, "initrd")
 
     def make(self):
         """Whatever of it is missing. What is half done has another name."""
         os.makedirs(self.folder, exist_ok=True)
+        for name in os.listdir(self.folder):
+            if name.startswith("root") and name != os.path.basename(self.root):
+                shutil.rmtree(os.path.join(self.folder, name))
         for path, step in ((self.kernel, self.make_kernel), (self.initrd, self.make_initrd),
                            (self.root, self.make_root)):
             if os.path.exists(path):
