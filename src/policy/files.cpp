@@ -47,7 +47,6 @@ class FileResolver {
     TRY(check_own_processes());
     name_everything();
     find_ends_of_allowed();
-    TRY(check_ways_of_secrets());
     for (auto* list : {&rules_.allow_read, &rules_.allow_write}) leave_out_led(*list);
     if (!rules_.unlimited) {
       writable_places();
@@ -141,19 +140,6 @@ class FileResolver {
       return link.has_value();
     });
   }
-  // Nor is what it leads to a secret, which the gateway would read and send to the hosts of it.
-  Result<void> check_ways_of_secrets() {
-    for (const MaskSpec& one : policy_.network.details.masks) {
-      if (one.source != SecretSource::kFile) continue;
-      if (std::optional<std::string> link = link_of_a_cell(one.from))
-        return Error::plain(fmt::format("credentials.files: {} leads over {}, a link in a folder "
-                                        "that the command may write",
-                                        one.from, *link),
-                            "name the file that it leads to, if the link is yours");
-    }
-    return {};
-  }
-
   // The first one on the way, or the path itself where the way is another one already.
   std::optional<std::string> link_of_a_cell(const std::string& path) {
     Components parts = components_of(path);

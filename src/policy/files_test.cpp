@@ -134,23 +134,6 @@ TEST(HostView, ALinkThatACellCanTurnGrantsNothing) {
   EXPECT_EQ(places(policy), (Places{{Kind::kWritable, "/home/ann/secret"}}));
 }
 
-TEST(HostView, NoSecretIsReadOverALinkThatACellCanTurn) {
-  FakeHostFiles files = host();
-  files.link("/home/ann/project/env", "/home/ann/token").link("/home/ann/env", "/home/ann/token");
-  auto error_of = [&](const char* path) {
-    Settings settings = view({.allow_write = {pattern("/home/ann/project")}});
-    settings.network_details.masks.push_back(
-        {.source = SecretSource::kFile, .from = path, .hosts = {"api.test"}});
-    Result<Policy> policy = resolve(settings, ann(), {{"/bin/true"}}, files);
-    return policy.ok() ? "no error" : policy.error().what;
-  };
-  EXPECT_NE(error_of("/home/ann/project/env")
-                .find("leads over /home/ann/project/env, a link in a folder that the command may"),
-            std::string::npos);
-  EXPECT_EQ(error_of("/home/ann/env"), "no error") << "that link is its owner's";
-  EXPECT_EQ(error_of("/home/ann/project/absent"), "no error");
-}
-
 TEST(HostView, WhatIsHiddenThoughItIsWritableTurnsNoLink) {
   FakeHostFiles files = host();
   files.link("/programs", "/home/ann/project");
