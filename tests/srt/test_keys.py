@@ -194,7 +194,7 @@ class Network(SrtTest):
     def test_refuse_opaque_tunnels(self):
         port, _ = self.parent_proxy()
         said = self.by_parent(port, ["a.example"])
-        ask = ["curl", "-sS", "-m", "5", "--socks5-hostname", "127.0.0.1:3128",
+        ask = ["curl", "-k", "-sS", "-m", "5", "--socks5-hostname", "127.0.0.1:3128",
                "https://a.example/"]
         self.assertIn("SSL", self.srt(*ask, said=said).err)  # it reached somebody who has no TLS
         said["network"]["refuseOpaqueTunnels"] = True
