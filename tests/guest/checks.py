@@ -87,13 +87,13 @@ class Mounts(unittest.TestCase):
         with open("/proc/self/mountinfo") as table:
             before = table.read()
         self.assertIn(" shared:", before)
-        os.makedirs("/srv/work/below", exist_ok=True)
+        os.makedirs("/srv/project/below", exist_ok=True)
         for _ in range(2):
-            done = run(CAISSON, "exec", "--workspace", "/srv/work", "--mount", "/srv/work/below:/workspace/below:ro",
+            done = run(CAISSON, "exec", "--workspace", "/srv/project", "--mount", "/srv/project/below:/workspace/below:ro",
                        "sh", "-c", "touch made; touch below/made")
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("Read-only file system", done.stderr)
-        self.assertTrue(os.path.exists("/srv/work/made"))
+        self.assertTrue(os.path.exists("/srv/project/made"))
         with open("/proc/self/mountinfo") as table:
             self.assertEqual(table.read(), before)
 
